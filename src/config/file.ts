@@ -1,0 +1,112 @@
+import type { Document, LineCounter, Node, Pair, Scalar } from 'yaml'
+import type { Fault, Origin } from './origin.ts'
+import { isSettingName, SETTING_NAMES, type SettingName, settingOf } from './settings.ts'
+import { didYouMean } from './suggest.ts'
+import type { Source, Written } from './written.ts'
+
+/** A configuration file is a page, not a book. */
+export const FILE_MOST_BYTES = 256 * 1024
+
+/** What may stand in a file. */
+export const KEYS = SETTING_NAMES.filter((name) => settingOf(name).notInFile !== true)
+
+/** Reads the text of a configuration file. What is wrong is listed with its line and column. */
+export async function readConfigFile(path: string, text: string): Promise<Source> {
+  // Loaded only here: most sidecars are told everything by flags and variables.
+  const yaml = await import('yaml')
+  const lines = new yaml.LineCounter()
+  const document = yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false, strict: true })
+  return new FileReader(yaml, path, lines).read(document)
+}
+
+class FileReader {
+  readonly #yaml: typeof import('yaml')
+  readonly #path: string
+  readonly #lines: LineCounter
+  readonly #faults: Fault[] = []
+  readonly #written = new Map<SettingName, readonly Written[]>()
+
+  constructor(yaml: typeof import('yaml'), path: string, lines: LineCounter) {
+    this.#yaml = yaml
+    this.#path = path
+    this.#lines = lines
+  }
+
+  read(document: Document.Parsed): Source {
+    for (const { message, pos } of [...document.errors, ...document.warnings]) {
+      this.#fault(pos[0], `this is not YAML: ${message}`, 'correct it')
+    }
+    const { contents } = document
+    if (this.#faults.length === 0 && contents !== null) this.#readRoot(contents)
+    return { written: this.#written, faults: this.#faults }
+  }
+
+  #readRoot(contents: Node): void {
+    if (this.#yaml.isMap(contents)) {
+      for (const pair of contents.items) this.#readPair(pair as Pair<Node, Node | null>)
+    } else if (!this.#isNull(contents)) {
+      this.#fault(startOf(contents), 'the file is not a mapping', 'write one "key: value" a line')
+    }
+  }
+
+  #readPair({ key, value }: Pair<Node, Node | null>): void {
+    const at = startOf(key)
+    const name = this.#yaml.isScalar(key) ? String(key.value) : ''
+    if (!isSettingName(name) || !KEYS.includes(name)) {
+      const rule = `there is no key ${JSON.stringify(name)}${didYouMean(name, KEYS)}`
+      this.#fault(at, rule, 'remove it, or correct its name; see "tenure config schema"')
+    } else if (value === null || this.#isNull(value)) {
+      this.#fault(at, `${name} has no value`, 'give it one, or remove the key')
+    } else {
+      this.#readValue(name, value)
+    }
+  }
+
+  #readValue(name: SettingName, value: Node): void {
+    const listed = this.#yaml.isSeq(value) && settingOf(name).many === true
+    const nodes = listed ? (value.items as Node[]) : [value]
+    if (nodes.length === 0)
+      this.#fault(startOf(value), `${name} is an empty list`, 'name one, or remove the key')
+    const written = nodes.flatMap((node) => this.#scalar(name, node))
+    if (written.length > 0) this.#written.set(name, written)
+  }
+
+  /** One value; none, and a fault, where it is not a scalar of a type that the setting takes. */
+  #scalar(name: SettingName, node: Node): readonly Written[] {
+    const at = startOf(node)
+    const { scalars, placeholder } = settingOf(name).type
+    const kind = this.#yaml.isScalar(node) ? typeof node.value : 'something else'
+    if (!scalars.some((scalar) => scalar === kind)) {
+      const wanted = scalars.includes('string')
+        ? 'a text: put it in quotes'
+        : `a plain ${scalars.join(' or ')}`
+      this.#fault(
+        at,
+        `the value of ${name} is not of its type`,
+        `write ${wanted} (${placeholder || 'true or false'})`,
+      )
+      return []
+    }
+    const scalar = node as Scalar
+    // A number by its digits as written: reading it would already have rounded a large one.
+    const text = kind === 'number' ? (scalar.source ?? String(scalar.value)) : String(scalar.value)
+    return [{ text, origin: this.#originAt(at) }]
+  }
+
+  #isNull(node: Node): boolean {
+    return this.#yaml.isScalar(node) && node.value === null
+  }
+
+  #fault(offset: number, rule: string, remedy: string): void {
+    this.#faults.push({ where: this.#originAt(offset).text, rule, remedy })
+  }
+
+  #originAt(offset: number): Origin {
+    const { line, col } = this.#lines.linePos(offset)
+    return { kind: 'file', text: `file ${this.#path}:${line}:${col}` }
+  }
+}
+
+function startOf(node: Node): number {
+  return node.range?.[0] ?? 0
+}

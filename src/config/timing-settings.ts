@@ -1,0 +1,53 @@
+import { checkTiming, deriveTiming, type Timing } from '../election/timing.ts'
+import type { Merged } from './merge.ts'
+import type { SettingName } from './settings.ts'
+import { storeLimits } from './store-limits.ts'
+
+/** Which setting says which part of the timing. */
+export const TIMING_SETTINGS = {
+  ttlMs: 'ttl',
+  marginMs: 'margin',
+  renewEveryMs: 'renew-every',
+  attemptTimeoutMs: 'attempt-timeout',
+  backoffMs: 'backoff',
+  promiseMs: 'promise',
+  holdOffMs: 'hold-off',
+} as const satisfies Record<keyof Timing, SettingName>
+
+/**
+ * Derives the timing that was not set, and notes a fault for each inequality that it breaks. Null where a
+ * part of it could not be read; `storeUrl` is null where the store could not.
+ */
+export function readTiming(merged: Merged, storeUrl: string | null): Timing | null {
+  const leastTtlMs = leastTtl(merged, storeUrl)
+  const before = merged.faults.length
+  const { ttlMs, ...rest } = readParts(merged)
+  if (ttlMs === undefined || merged.faults.length > before) return null
+  const timing = deriveTiming({ ttlMs, ...rest })
+  const broken = checkTiming(timing, leastTtlMs)
+  // Below the least ttl the other rules break too, and only because of it.
+  const telling = ttlMs < leastTtlMs ? broken.slice(0, 1) : broken
+  for (const { rule, numbers, remedy } of telling) {
+    merged.fault(whereSet(merged), `${rule} does not hold: ${numbers}`, remedy)
+  }
+  return timing
+}
+
+function readParts(merged: Merged): { readonly [K in keyof Timing]?: number | undefined } {
+  const parts = Object.entries(TIMING_SETTINGS).map(([part, name]) => [part, merged.value(name) ?? undefined])
+  return Object.fromEntries(parts)
+}
+
+function leastTtl(merged: Merged, storeUrl: string | null): number {
+  if (storeUrl === null) return 0
+  const limits = storeLimits(storeUrl)
+  if (limits.ok) return limits.value.leastTtlMs
+  merged.fault(merged.origin('store')?.text ?? 'store', limits.rule, limits.remedy)
+  return 0
+}
+
+/** The timing settings that somebody set, since any of them may be the one to change. */
+function whereSet(merged: Merged): string {
+  const set = Object.values(TIMING_SETTINGS).filter((name) => merged.isSet(name))
+  return set.map((name) => merged.origin(name)?.text).join(', ') || 'timing'
+}

@@ -1,0 +1,73 @@
+import pino from 'pino'
+import type { Clock } from '../clock/clock.ts'
+import { LOG_EVENTS, type LogEventName, type LogFields } from './events.ts'
+import { Output, type Sink } from './output.ts'
+
+/** Writes events. Never throws, never waits. */
+export interface EventLog {
+  event(name: LogEventName, fields?: LogFields): void
+  /** Resolves when all lines are written. With a stuck reader that may be never: bound the wait. */
+  flush(): Promise<void>
+}
+
+export interface LogSettings {
+  readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
+  readonly format: 'auto' | 'json' | 'pretty'
+  /** The label of this instance, on each line. */
+  readonly identity: string
+  /** Whether standard output is a terminal. */
+  readonly isTerminal: boolean
+  /** Whether colours are wanted on one. */
+  readonly colour: boolean
+}
+
+const STANDARD_OUTPUT = 1
+
+/**
+ * A log on `sink`, by default standard output.
+ *
+ * JSON, one object a line, or, for people, a short line for each event.
+ */
+export async function createLog(settings: LogSettings, clock: Clock, sink?: Sink): Promise<EventLog> {
+  const output = sink ?? standardOutput(clock)
+  const { level, format, identity, isTerminal, colour } = settings
+  const pretty = format === 'pretty' || (format === 'auto' && isTerminal)
+  const logger = pino(
+    {
+      level,
+      base: { identity },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    pretty ? await prettySink(output, isTerminal && colour) : output,
+  )
+  return {
+    event: (name, fields = {}) => {
+      const known = LOG_EVENTS[name]
+      const dropped = output.dropped ?? 0
+      logger[known.level]({ event: name, ...fields, ...(dropped > 0 && { dropped }) }, known.message(fields))
+    },
+    flush: () => output.flush?.() ?? Promise.resolve(),
+  }
+}
+
+function standardOutput(clock: Clock): Output {
+  const output = new Output(STANDARD_OUTPUT, clock)
+  process.once('exit', () => output.flushNow())
+  return output
+}
+
+/** Loaded only when a person reads. */
+async function prettySink(sink: Sink, colorize: boolean): Promise<Sink> {
+  const { prettyFactory } = await import('pino-pretty')
+  const render = prettyFactory({
+    colorize,
+    translateTime: 'SYS:HH:MM:ss.l',
+    include: 'time,level,err',
+    messageFormat: (line, key) => {
+      const { election } = line
+      return `${typeof election === 'string' ? `[${election}] ` : ''}${line[key]}`
+    },
+  })
+  return { write: (line: string) => sink.write(render(line)) }
+}
