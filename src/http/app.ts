@@ -1,0 +1,151 @@
+/** Everything but the hot questions and the probes, through express. Loaded when first asked for. */
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import express from 'express'
+import type { Clock } from '../clock/clock.ts'
+import { BODY_MOST_BYTES, bodyProblem } from './body.ts'
+import { drained, resign } from './calls.ts'
+import type { ElectionHandle } from './elections.ts'
+import { EVENTS_HEADERS, streamEvents } from './events.ts'
+import type { Feed, Seats } from './feed.ts'
+import { requireJson, requireLocalCall } from './guards.ts'
+import { answerLeader, answerLeadership } from './hot.ts'
+import { answerWhenNew, readWaitMs } from './long-poll.ts'
+import { unknownPath, wrongMethod } from './ops.ts'
+import { Problem } from './problem.ts'
+import { chooseElection, readQuery } from './query.ts'
+import { historyBody, nameBody } from './reads.ts'
+import { type HttpLog, sendError, sendJson } from './reply.ts'
+import { type Path, ROUTES, type Route, takes } from './routes.ts'
+
+/** What the routes work with. */
+export interface Context {
+  readonly elections: readonly ElectionHandle[]
+  readonly feeds: ReadonlyMap<string, Feed>
+  readonly longPolls: Seats
+  readonly eventReaders: Seats
+  readonly clock: Clock
+  readonly log: HttpLog
+  readonly version: string
+  /** The paths served on this listener, to name in a 404. */
+  readonly served: readonly Path[]
+}
+
+/** A question that has been read: who asks about which election, and how. */
+interface Asked {
+  readonly election: ElectionHandle
+  readonly query: ReadonlyMap<string, string>
+  readonly request: IncomingMessage & { readonly body?: unknown }
+  readonly response: ServerResponse
+}
+
+type Handle = (asked: Asked) => void | Promise<void>
+
+export function createApp(context: Context): RequestListener {
+  const app = express()
+  app.disable('etag').disable('x-powered-by').enable('case sensitive routing').enable('strict routing')
+  app.use((request, _response, next) => {
+    if (!request.url.startsWith('/')) throw wholeTarget(request.url)
+    next()
+  })
+  mount(app, context, '/v1/leadership', (asked) => leadership(context, asked))
+  mount(app, context, '/leader', ({ election, request, response }) =>
+    answerLeader(election, request.method ?? '', response),
+  )
+  mount(app, context, '/v1/events', (asked) => events(context, asked))
+  mount(app, context, '/v1/history', ({ election, response }) =>
+    sendJson(response, 200, historyBody(election)),
+  )
+  mount(app, context, '/', ({ election, response }) => sendJson(response, 200, nameBody(election)))
+  mount(app, context, '/v1/resign', ({ election, request, response }) =>
+    resign(election, request.body, response),
+  )
+  mount(app, context, '/v1/drained', ({ election, request, response }) =>
+    drained(election, request.body, response),
+  )
+  mountDocument(app, context)
+  app.use((request) => {
+    throw unknownPath(request.path, context.served)
+  })
+  app.use(((error, _request, response, _next) => {
+    sendError(response, bodyProblem(error) ?? error, context.log)
+  }) satisfies express.ErrorRequestHandler)
+  return app
+}
+
+function mount(app: express.Express, context: Context, path: Path, handle: Handle): void {
+  const route: Route = ROUTES[path]
+  const at = app.route(path)
+  const changes = route.methods.includes('POST')
+  if (changes) at.post(guard, express.json({ limit: BODY_MOST_BYTES, inflate: false }))
+  at.all((request, response) => {
+    if (!takes(path, request.method)) throw wrongMethod(path, request.method)
+    const query = readQuery(request.url, route.parameters)
+    const election = chooseElection(context.elections, query.get('election'))
+    return handle({ election, query, request, response })
+  })
+}
+
+const guard: express.RequestHandler = (request, _response, next) => {
+  requireLocalCall(request)
+  requireJson(request)
+  next()
+}
+
+/** The document needs no election. */
+function mountDocument(app: express.Express, { version }: Context): void {
+  const path = '/openapi.json'
+  app.all(path, async (request, response) => {
+    if (!takes(path, request.method)) throw wrongMethod(path, request.method)
+    readQuery(request.url, ROUTES[path].parameters)
+    const { openApiDocument } = await import('./openapi.ts')
+    sendJson(response, 200, openApiDocument(version))
+  })
+}
+
+function leadership(context: Context, { election, query, request, response }: Asked): void {
+  const after = query.get('after')
+  if (after === undefined) {
+    if (query.has('wait')) throw afterRequired()
+    answerLeadership(election, response)
+    return
+  }
+  const { longPolls: seats, clock, log } = context
+  const poll = { election, feed: feedOf(context, election), seats, clock, log }
+  answerWhenNew(poll, after, readWaitMs(query.get('wait')), request, response)
+}
+
+function events(context: Context, { election, request, response }: Asked): void {
+  if (request.method === 'HEAD') {
+    response.writeHead(200, EVENTS_HEADERS).end()
+    return
+  }
+  const stream = {
+    election,
+    feed: feedOf(context, election),
+    seats: context.eventReaders,
+    clock: context.clock,
+  }
+  streamEvents(stream, request, response)
+}
+
+function feedOf({ feeds }: Context, election: ElectionHandle): Feed {
+  const feed = feeds.get(election.name)
+  if (feed === undefined) throw new Error(`election ${election.name} has no feed`)
+  return feed
+}
+
+function afterRequired(): Problem {
+  return new Problem(
+    400,
+    'after_required',
+    'wait is given without after: a long poll waits for a revision other than the one that the caller knows; add after=REVISION from the last answer',
+  )
+}
+
+function wholeTarget(url: string): Problem {
+  return new Problem(
+    400,
+    'bad_target',
+    `request target ${JSON.stringify(url)}: must be a path; send it straight to the sidecar, not as to a proxy`,
+  )
+}

@@ -1,0 +1,86 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Clock } from '../clock/clock.ts'
+import { type Address, formatAddress } from '../config/address.ts'
+import type { HttpLog } from './reply.ts'
+
+/** Connections beyond these are refused, so that a leaking application cannot use up our file descriptors. */
+const CONNECTIONS_MOST = 1_024
+/** Longer than clients keep idle connections: they close them, and never write into one that is being closed. */
+const KEEP_ALIVE_MS = 75_000
+const HEADERS_TIMEOUT_MS = 10_000
+const REQUEST_TIMEOUT_MS = 15_000
+const PROBE_PEER_AFTER_MS = 15_000
+
+/** An address that cannot be listened on. The message names it, and what to do. */
+export class ListenError extends Error {
+  constructor(message: string, options: { cause: unknown }) {
+    super(message, options)
+    this.name = 'ListenError'
+  }
+}
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another process listens there: stop it, or choose another port',
+  EACCES: 'this user may not listen there: choose a port above 1023',
+  EADDRNOTAVAIL: 'this host has no such address: choose one that it has, or 0.0.0.0 for all',
+  ENOTFOUND: 'the name cannot be resolved: give an address',
+}
+
+function listenError(flag: string, address: Address, cause: NodeJS.ErrnoException): ListenError {
+  const remedy = REMEDIES[cause.code ?? ''] ?? cause.message
+  return new ListenError(
+    `${flag} ${formatAddress(address)}: cannot listen (${cause.code ?? 'error'}); ${remedy} with ${flag}`,
+    {
+      cause,
+    },
+  )
+}
+
+/**
+ * Starts listening; `flag` names the setting in an error.
+ * @throws ListenError when the address cannot be had.
+ */
+export async function listen(
+  handle: RequestListener,
+  address: Address,
+  flag: string,
+  log: HttpLog,
+): Promise<Server> {
+  const server = createServer(
+    {
+      keepAlive: true,
+      keepAliveInitialDelay: PROBE_PEER_AFTER_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+    },
+    handle,
+  )
+  server.maxConnections = CONNECTIONS_MOST
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error) => reject(listenError(flag, address, error)))
+    server.listen(address.port, address.host, resolve)
+  })
+  // A connection that cannot be taken (no file descriptor left, say) must not end the process.
+  server.on('error', (error) => log.error({ err: error }, `${flag}: a connection could not be taken`))
+  return server
+}
+
+/** Where a server really listens. */
+export function boundAddress(server: Server): Address {
+  const { address, port } = server.address() as AddressInfo
+  return { host: address, port }
+}
+
+/** Stops listening. Answers under way are waited for, but no longer than `boundMs`. */
+export function closeWithin(server: Server, clock: Clock, boundMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = clock.after(boundMs, () => server.closeAllConnections())
+    server.close(() => {
+      cancel()
+      resolve()
+    })
+    server.closeIdleConnections()
+  })
+}
