@@ -11,6 +11,9 @@ import { readTiming } from './timing-settings.ts'
 import { readValues, type Values } from './values.ts'
 import type { Source } from './written.ts'
 
+/** Where the API listens unless told otherwise. */
+const API_PORT = 4040
+
 export interface LoadedConfig {
   readonly values: Values
   readonly timing: Timing
@@ -77,12 +80,17 @@ async function readFileSource(path: string, origin: Origin | null): Promise<Sour
 function resolveIdentity(merged: Merged, environment: Environment): void {
   if (merged.isSet('identity')) return
   const podName = environment.POD_NAME
-  merged.replace(
-    'identity',
+  const [text, from] =
     podName === undefined || podName === ''
-      ? { text: hostname(), origin: { kind: 'default', text: 'default (host name)' } }
-      : { text: podName, origin: { kind: 'default', text: 'default (variable POD_NAME)' } },
-  )
+      ? [hostLabel(merged), 'host name']
+      : [podName, 'variable POD_NAME']
+  merged.replace('identity', { text, origin: { kind: 'default', text: `default (${from})` } })
+}
+
+/** Two sidecars on one host differ by their port: a log in which a host yields to itself helps nobody. */
+function hostLabel(merged: Merged): string {
+  const port = merged.value('listen')?.port ?? API_PORT
+  return port === API_PORT || port === 0 ? hostname() : `${hostname()}:${port}`
 }
 
 function originsOf(merged: Merged): Readonly<Record<SettingName, Origin>> {

@@ -81,7 +81,7 @@ const SETTINGS = {
     NAME,
     null,
     'the label of this instance',
-    derived('POD_NAME, else the host name'),
+    derived('POD_NAME, else the host name, with the port unless it is 4040'),
   ),
   observer: setting('Election', SWITCH, 'false', 'watch the elections and never take part'),
   'generation-floor': setting(

@@ -24,10 +24,7 @@ export function readTiming(merged: Merged, storeUrl: string | null): Timing | nu
   const { ttlMs, ...rest } = readParts(merged)
   if (ttlMs === undefined || merged.faults.length > before) return null
   const timing = deriveTiming({ ttlMs, ...rest })
-  const broken = checkTiming(timing, leastTtlMs)
-  // Below the least ttl the other rules break too, and only because of it.
-  const telling = ttlMs < leastTtlMs ? broken.slice(0, 1) : broken
-  for (const { rule, numbers, remedy } of telling) {
+  for (const { rule, numbers, remedy } of checkTiming(timing, leastTtlMs)) {
     merged.fault(whereSet(merged), `${rule} does not hold: ${numbers}`, remedy)
   }
   return timing

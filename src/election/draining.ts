@@ -105,7 +105,10 @@ export function retryDraining(machine: Machine, phase: Draining, turn: Turn): Ma
 
 function finish(machine: Machine, phase: Draining, reason: Reason, turn: Turn): Machine {
   if (machine.asking !== null) turn.commands.push({ type: 'abort' })
-  if (phase.exit) return enter(machine, { state: 'stopped', reason: 'shutdown' }, turn)
+  if (phase.exit) {
+    const orderly = reason === phase.reason
+    return enter(machine, { state: 'stopped', reason: orderly ? 'shutdown' : reason }, turn)
+  }
   if (reason !== 'lapsed') return follow(machine, reason, phase.holdOffMs, turn)
   // The lease was not given back. Standing again before it ran out would depose work that may still go on.
   const runsOutMs = actForMs(phase.tenure, turn.now) + machine.settings.timing.marginMs

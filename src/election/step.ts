@@ -25,6 +25,7 @@ import {
   type Command,
   type Event,
   enter,
+  heldTenure,
   type Input,
   type Machine,
   type Phase,
@@ -173,7 +174,8 @@ function onStop(machine: Machine, turn: Turn): Machine {
 /** Ends at once and releases nothing: what is still held runs out by itself. */
 function stopNow(machine: Machine, turn: Turn): Machine {
   if (machine.asking !== null) turn.commands.push({ type: 'abort' })
-  return enter(machine, { state: 'stopped', reason: 'shutdown' }, turn)
+  const reason = heldTenure(machine.phase) === null ? 'shutdown' : 'lapsed'
+  return enter(machine, { state: 'stopped', reason }, turn)
 }
 
 /** Hands the store the next request, where one is due and none is under way. */

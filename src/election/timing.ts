@@ -65,11 +65,11 @@ export interface BrokenRule {
   readonly remedy: string
 }
 
-/** Every rule that `timing` breaks against a store that keeps leases of `leastTtlMs` or more; none when sound. */
-export function checkTiming(timing: Timing, leastTtlMs: number): readonly BrokenRule[] {
-  const { ttlMs, marginMs, renewEveryMs, attemptTimeoutMs, backoffMs, promiseMs } = timing
-  const attemptsMs = renewEveryMs + 2 * attemptTimeoutMs + backoffMs
-  const rules: readonly (readonly [boolean, string, string, string])[] = [
+type Rule = readonly [holds: boolean, rule: string, numbers: string, remedy: string]
+
+/** What has to hold before a window can be derived at all. */
+function frameRules({ ttlMs, marginMs, renewEveryMs }: Timing, leastTtlMs: number): readonly Rule[] {
+  return [
     [
       ttlMs >= leastTtlMs,
       'ttl ≥ the least ttl of the store',
@@ -90,6 +90,20 @@ export function checkTiming(timing: Timing, leastTtlMs: number): readonly Broken
       'set a shorter --margin or a longer --ttl',
     ],
     [renewEveryMs >= 1, 'renew-every ≥ 1 ms', `${renewEveryMs} ms ≥ 1 ms`, 'set a longer --renew-every'],
+    [
+      renewEveryMs < ttlMs - marginMs,
+      'renew-every < ttl − margin',
+      `${renewEveryMs} ms < ${ttlMs} − ${marginMs} = ${ttlMs - marginMs} ms`,
+      'set a shorter --renew-every or --margin, or a longer --ttl',
+    ],
+  ]
+}
+
+/** What the window has to hold, and what an answer may promise. */
+function windowRules(timing: Timing): readonly Rule[] {
+  const { ttlMs, marginMs, renewEveryMs, attemptTimeoutMs, backoffMs, promiseMs } = timing
+  const attemptsMs = renewEveryMs + 2 * attemptTimeoutMs + backoffMs
+  return [
     [
       attemptTimeoutMs >= 1,
       'attempt-timeout ≥ 1 ms',
@@ -116,5 +130,17 @@ export function checkTiming(timing: Timing, leastTtlMs: number): readonly Broken
       'set a shorter --promise',
     ],
   ]
+}
+
+/**
+ * The rules that `timing` breaks against a store that keeps leases of `leastTtlMs` or more; none when sound. One
+ * broken rule of the frame breaks others in its train, and all that is derived from it: it is told alone.
+ */
+export function checkTiming(timing: Timing, leastTtlMs: number): readonly BrokenRule[] {
+  const [frame] = brokenOf(frameRules(timing, leastTtlMs))
+  return frame === undefined ? brokenOf(windowRules(timing)) : [frame]
+}
+
+function brokenOf(rules: readonly Rule[]): readonly BrokenRule[] {
   return rules.filter(([holds]) => !holds).map(([, rule, numbers, remedy]) => ({ rule, numbers, remedy }))
 }

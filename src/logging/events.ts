@@ -115,7 +115,11 @@ const EVENTS = {
     message: ({ op, result, durationMs }) => `${op}: ${result} in ${span(durationMs)}`,
   },
   shutdown: { level: 'info', message: ({ signal }) => `${signal ?? 'stop'}: shutting down` },
-  stopped: { level: 'info', message: says('stopped') },
+  stopped: {
+    level: 'info',
+    message: ({ reason }) =>
+      reason === 'lapsed' ? 'stopped; the lease was not given back and runs out by itself' : 'stopped',
+  },
 } as const satisfies Record<string, LogEvent>
 
 export type LogEventName = keyof typeof EVENTS

@@ -8,7 +8,7 @@ export const TRANSITIONS: Readonly<Record<State, readonly Reason[]>> = {
   leading: ['elected'],
   draining: ['resigned', 'drained', 'unhealthy', 'shutdown'],
   observing: ['fault'],
-  stopped: ['shutdown'],
+  stopped: ['shutdown', 'lapsed', 'lost', 'deadline'],
 }
 
 const UNANSWERED = ['timeout', 'aborted', 'error'] as const

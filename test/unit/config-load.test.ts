@@ -125,8 +125,8 @@ test('all faults are told at once, each with its place', async () => {
   assert.deepEqual(places, [
     'flag --frob',
     'argument "extra"',
-    'variable TENURE_DRAIN "soon"',
     'flag --listen "x"',
+    'variable TENURE_DRAIN "soon"',
     `file ${path}:2:12: log-level "loud"`,
     `file ${path}:1:6: ttl "15"`,
   ])
@@ -223,11 +223,11 @@ test('an unknown store scheme is refused without showing the password', async ()
 })
 
 test('a broken inequality is named with its numbers, its origins and a remedy', async () => {
-  const fault = await faultOf('--ttl 10s --renew-every 8s --attempt-timeout 1s', { TENURE_BACKOFF: '500ms' })
+  const fault = await faultOf('--ttl 10s --renew-every 7s --attempt-timeout 1s', { TENURE_BACKOFF: '500ms' })
   assert.match(fault, /^flag --ttl, flag --renew-every, flag --attempt-timeout, variable TENURE_BACKOFF: /)
   assert.match(
     fault,
-    /renew-every \+ 2 × attempt-timeout \+ backoff ≤ ttl − margin does not hold: 8000 \+ 2 × 1000/,
+    /renew-every \+ 2 × attempt-timeout \+ backoff ≤ ttl − margin does not hold: 7000 \+ 2 × 1000/,
   )
   assert.match(fault, /set a longer --ttl/)
   assert.match(await faultOf('--promise 1100ms'), /promise ≤ 1000 ms does not hold/)

@@ -1,0 +1,86 @@
+/**
+ * `npm run build`: everything that runs in production, in one file, `dist/tenure.mjs`.
+ *
+ * The file holds the parts that esbuild splits the program into, packed, behind a small loader. V8 parses a module
+ * as a whole: as one plain bundle, the web framework and the schema library that most sidecars never use would
+ * cost each of them 22 MB. Packed, a part costs nothing before it is imported. docs/performance.md has the figures.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { deflateRawSync } from 'node:zlib'
+import { build } from 'esbuild'
+
+const OUTPUT = 'dist/tenure.mjs'
+
+/** Some dependencies are CommonJS, and ask for Node's own modules in its way. */
+const REQUIRE =
+  "import { createRequire as tenureRequire } from 'node:module'; const require = tenureRequire('/');"
+
+/** Where a packed part stands: how far its begin lies from the end of the file, and how long it is. In bytes. */
+type Place = readonly [fromEnd: number, length: number]
+
+/** Imports `tenure:main.js`, and reads each part from its own file when it is first imported. */
+function loader(places: Readonly<Record<string, Place>>): string {
+  return `#!/usr/bin/env node
+import { fstatSync, openSync, readSync } from 'node:fs'
+import { registerHooks } from 'node:module'
+import { inflateRawSync } from 'node:zlib'
+const places = ${JSON.stringify(places)}
+const file = openSync(import.meta.filename, 'r')
+const { size } = fstatSync(file)
+function read([fromEnd, length]) {
+  const packed = Buffer.alloc(length)
+  readSync(file, packed, 0, length, size - fromEnd)
+  return inflateRawSync(Buffer.from(packed.toString('latin1'), 'base64'))
+}
+registerHooks({
+  resolve(specifier, context, next) {
+    const inside = specifier.startsWith('tenure:') || context.parentURL?.startsWith('tenure:')
+    const name = specifier.replace(/^(tenure:|\\.\\/)/, '')
+    if (inside && Object.hasOwn(places, name)) return { url: 'tenure:' + name, format: 'module', shortCircuit: true }
+    return next(specifier, context)
+  },
+  load(url, context, next) {
+    if (!url.startsWith('tenure:')) return next(url, context)
+    return { format: 'module', source: read(places[url.slice(7)]), shortCircuit: true }
+  },
+})
+await import('tenure:main.js')
+`
+}
+
+const { outputFiles } = await build({
+  entryPoints: ['src/cli/main.ts'],
+  outdir: 'dist',
+  write: false,
+  bundle: true,
+  splitting: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node24',
+  minify: true,
+  legalComments: 'none',
+  // Optional native parts of pg, which are not installed.
+  external: ['pg-native'],
+  // Tables of every charset and every media type of the world, for an API that speaks JSON in UTF-8.
+  alias: {
+    'iconv-lite': './scripts/bundle/iconv-utf8.cjs',
+    'mime-db': './scripts/bundle/mime-types.json',
+  },
+  banner: { js: REQUIRE },
+  logLevel: 'warning',
+})
+
+const packed = outputFiles.map(({ path, contents }) => ({
+  name: path.slice(path.lastIndexOf('/') + 1),
+  line: `//${deflateRawSync(contents, { level: 9 }).toString('base64')}\n`,
+}))
+const places: Record<string, Place> = {}
+let fromEnd = 0
+for (const { name, line } of packed.toReversed()) {
+  fromEnd += line.length
+  places[name] = [fromEnd - '//'.length, line.length - '//\n'.length]
+}
+const output = loader(places) + packed.map(({ line }) => line).join('')
+mkdirSync('dist', { recursive: true })
+writeFileSync(OUTPUT, output, { mode: 0o755 })
+process.stdout.write(`${OUTPUT}: ${Math.round(output.length / 1024)} kB, ${packed.length} parts\n`)
