@@ -3,8 +3,8 @@
  * given stays true.
  */
 import { later, remainingMs } from '../clock/clock.ts'
-import type { Contended, Granted, Lost, Released } from '../stores/store.ts'
 import { follow } from './following.ts'
+import type { Contended, Granted, Lost, Released } from './lease-store.ts'
 import { type Asking, ask, type Draining, enter, type Leading, type Machine, type Turn } from './machine.ts'
 import { afterContention, afterFailure } from './pace.ts'
 import { promisedForMs, waive } from './promises.ts'

@@ -5,9 +5,9 @@
  * never depends on whether a timer has fired.
  */
 import type { Cancel, Clock, Instant } from '../clock/clock.ts'
-import type { LeaseStore, Watch } from '../stores/store.ts'
 import { answer, type Context, describe, leadsForMs } from './describe.ts'
 import { History } from './history.ts'
+import type { LeaseStore, Watch } from './lease-store.ts'
 import {
   type Command,
   type Event,

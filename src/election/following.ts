@@ -1,6 +1,6 @@
 /** Not holding: ask when it is worth asking, and take the grant only if we may still stand when it comes. */
 import { later, remainingMs } from '../clock/clock.ts'
-import type { Contended, Granted, LeaseView, Refused, StoreError } from '../stores/store.ts'
+import type { Contended, Granted, LeaseView, Refused, StoreError } from './lease-store.ts'
 import { type Asking, ask, enter, type Following, type Machine, type Turn } from './machine.ts'
 import {
   afterContention,

@@ -1,7 +1,7 @@
 /** Holding: renew in time, and end the moment the clocks or the store say so. */
 import { later, longestElapsedMs, remainingMs } from '../clock/clock.ts'
-import type { Contended, Granted, Lost } from '../stores/store.ts'
 import { followAfterLoss } from './following.ts'
+import type { Contended, Granted, Lost } from './lease-store.ts'
 import { type Asking, ask, type Leading, type Machine, type Turn } from './machine.ts'
 import { afterFailure } from './pace.ts'
 import { actForMs, actUntil, isOver } from './tenure.ts'

@@ -15,7 +15,7 @@ import type {
   Released,
   StoreError,
   StoreErrorKind,
-} from '../stores/store.ts'
+} from './lease-store.ts'
 import type { Operation } from './monitor.ts'
 import type { Promises } from './promises.ts'
 import { NO_PROMISES } from './promises.ts'

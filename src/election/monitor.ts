@@ -1,4 +1,4 @@
-import type { StoreError } from '../stores/store.ts'
+import type { StoreError } from './lease-store.ts'
 import type { Status, Transition } from './status.ts'
 
 export const OPERATIONS = ['acquire', 'renew', 'release', 'current'] as const

@@ -1,6 +1,6 @@
 /** What an event teaches, whatever the phase: what stands in the store, how the store is, that we were woken. */
 import type { Instant } from '../clock/clock.ts'
-import type { Granted, LeaseView, Refused } from '../stores/store.ts'
+import type { Granted, LeaseView, Refused } from './lease-store.ts'
 import { type Asking, type Event, heldTenure, type Machine, type SeenRecord, type Turn } from './machine.ts'
 
 /** Takes note of an event before the phase reacts to it. */

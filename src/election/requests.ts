@@ -1,7 +1,7 @@
 /** Carries out one store request at a time: with a bound, an abort, and exactly one end. */
 import type { Cancel, Clock, Instant } from '../clock/clock.ts'
 import { longestElapsedMs } from '../clock/clock.ts'
-import { type Attempt, type Candidate, type LeaseStore, StoreError } from '../stores/store.ts'
+import { type Attempt, type Candidate, type LeaseStore, StoreError } from './lease-store.ts'
 import type { Command, Event } from './machine.ts'
 import type { Operation, Result } from './monitor.ts'
 import { GENERATION_LIMIT } from './tenure.ts'
