@@ -19,12 +19,14 @@ export async function run(config: LoadedConfig, clock: Clock): Promise<number> {
   const colour = isTerminal && process.env.NO_COLOR === undefined
   const log = await createLog({ level, format, identity, isTerminal, colour }, clock)
   const signals = new Signals(log)
-  for (const detail of config.warnings) log.event('config_warning', { detail })
-  const sidecar = await createSidecar({ config, clock, log, version: VERSION })
-  await sidecar.start()
-  const code = await signals.end(sidecar)
-  await log.flush()
-  return code
+  try {
+    for (const detail of config.warnings) log.event('config_warning', { detail })
+    const sidecar = await createSidecar({ config, clock, log, version: VERSION })
+    await sidecar.start()
+    return await signals.end(sidecar)
+  } finally {
+    await log.flush()
+  }
 }
 
 /** Listens for signals from the beginning: as process 1 there is no default action that would end us. */

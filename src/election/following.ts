@@ -9,6 +9,7 @@ import {
   afterRefusal,
   dampingMs,
   REPEATS_AT_ONCE,
+  whileHoldingOff,
 } from './pace.ts'
 import type { Reason } from './status.ts'
 import { actUntil, isOver, type Tenure } from './tenure.ts'
@@ -155,7 +156,9 @@ export function onReadFollowing(
     const askAt = afterRefusal(timing, view.remainingMs, turn)
     return { ...machine, phase: { ...phase, standAt: null, askAt } }
   }
-  return { ...machine, phase: { ...phase, askAt: afterHalfTtl(timing, turn) } }
+  if (phase.standAt === null) return { ...machine, phase: { ...phase, askAt: afterHalfTtl(timing, turn) } }
+  const askAt = whileHoldingOff(timing, phase.tries, turn)
+  return { ...machine, phase: { ...phase, askAt, tries: phase.tries + 1 } }
 }
 
 export function onFailedFollowing(

@@ -7,6 +7,8 @@ import type { Timing } from './timing.ts'
 export const FOLLOW_JITTER_MS = 50
 /** The first wait after contention; doubles up to the back-off. */
 const CONTENTION_FIRST_MS = 10
+/** The first look at the store while holding off; the next ones come at double the distance. */
+const HOLD_OFF_FIRST_MS = 50
 /** How often a refusal that taught us a newer generation is followed by another question at once. */
 export const REPEATS_AT_ONCE = 3
 /** Tenures may end early this many times in a row before the next one is held back. */
@@ -33,6 +35,11 @@ export function afterContention(timing: Timing, tries: number, turn: Turn): Inst
 /** While somebody has to mend the store first, and for looking on: half a ttl. */
 export function afterHalfTtl(timing: Timing, turn: Turn): Instant {
   return later(turn.now, timing.ttlMs / 2 + turn.random * FOLLOW_JITTER_MS)
+}
+
+/** While holding off: soon at first, as a successor, whose tenure ends the hold-off, mostly comes at once. */
+export function whileHoldingOff(timing: Timing, tries: number, turn: Turn): Instant {
+  return later(turn.now, Math.min(timing.ttlMs / 2, HOLD_OFF_FIRST_MS * 2 ** tries))
 }
 
 /** How long a candidate whose tenures keep ending early is held back: at most half a ttl. */

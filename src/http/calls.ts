@@ -4,13 +4,9 @@ import { parseDuration } from '../config/duration.ts'
 import type { ElectionHandle } from './elections.ts'
 import { Problem } from './problem.ts'
 import { sendJson } from './reply.ts'
+import { DrainedRequest, ResignRequest, readBody } from './schemas.ts'
 
-export async function resign(
-  election: ElectionHandle,
-  body: unknown,
-  response: ServerResponse,
-): Promise<void> {
-  const { readBody, ResignRequest } = await import('./schemas.ts')
+export function resign(election: ElectionHandle, body: unknown, response: ServerResponse): void {
   const { holdOff } = readBody(ResignRequest, body)
   const resigned = election.resign(readHoldOffMs(holdOff))
   if (!resigned.accepted) throw new Problem(409, 'not_resigned', resigned.message)
@@ -24,12 +20,7 @@ function readHoldOffMs(text: string | undefined): number | null {
   throw new Problem(400, 'bad_duration', `holdOff ${JSON.stringify(text)}: ${parsed.rule}; ${parsed.remedy}`)
 }
 
-export async function drained(
-  election: ElectionHandle,
-  body: unknown,
-  response: ServerResponse,
-): Promise<void> {
-  const { readBody, DrainedRequest } = await import('./schemas.ts')
+export function drained(election: ElectionHandle, body: unknown, response: ServerResponse): void {
   const { generation } = readBody(DrainedRequest, body)
   const answer = election.drained(generation)
   if (!answer.accepted) throw stale(generation, answer.current)

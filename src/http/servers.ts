@@ -16,8 +16,6 @@ import { type Path, ROUTES, type Route } from './routes.ts'
 
 /** How long a stop waits for answers under way: a small part of the 1.5 s that a shutdown may take. */
 export const STOP_MOST_MS = 250
-/** When the rest of the API is loaded, unless it is asked for earlier: once the start is over. */
-const APP_LOADED_AFTER_MS = 300
 
 export interface ServersOptions {
   readonly sidecar: Sidecar
@@ -40,6 +38,11 @@ export interface Servers {
    * @throws ListenError when an address cannot be had; nothing listens then.
    */
   start(): Promise<{ readonly api: Address; readonly ops: Address | null }>
+  /**
+   * Loads what only the rarer calls need. The first answer does not wait for it, and the first `drained`, which
+   * comes when every millisecond counts, must not have to either: to be called before anybody leads.
+   */
+  warm(): Promise<void>
   /** Stops listening, ends every stream and long poll, and closes all connections within `STOP_MOST_MS`. */
   stop(): Promise<void>
   /** How many readers of an election stay on the line. */
@@ -78,8 +81,6 @@ class HttpServers implements Servers {
     const { listen: apiAddress, opsListen, log } = this.#options
     const api = await listen(this.#handleApi(), apiAddress, '--listen', log)
     this.#servers.push(api)
-    // Only a hint: a request that comes earlier loads it, and one that comes later meets the error, if there is one.
-    this.#options.clock.after(APP_LOADED_AFTER_MS, () => void this.#loadApp().catch(() => {}))
     if (opsListen === null) return { api: boundAddress(api), ops: null }
     try {
       const ops = await listen(this.#handleOps(), opsListen, '--ops-listen', log)
@@ -101,7 +102,10 @@ class HttpServers implements Servers {
     return (kind === 'events' ? eventReaders : longPolls).taken(election)
   }
 
-  /** The first answer does not wait for express; the first `drained` must not have to wait for it either. */
+  async warm(): Promise<void> {
+    await this.#loadApp()
+  }
+
   #loadApp(): Promise<RequestListener> {
     this.#app ??= import('./app.ts').then(({ createApp }) => createApp(this.#context))
     return this.#app

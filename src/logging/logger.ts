@@ -1,12 +1,12 @@
 import pino from 'pino'
 import type { Clock } from '../clock/clock.ts'
 import { LOG_EVENTS, type LogEventName, type LogFields } from './events.ts'
-import { Output, type Sink } from './output.ts'
+import { openOutput, type Sink } from './output.ts'
 
 /** Writes events. Never throws, never waits. */
 export interface EventLog {
   event(name: LogEventName, fields?: LogFields): void
-  /** Resolves when all lines are written. With a stuck reader that may be never: bound the wait. */
+  /** Resolves when all lines are written, or after `FLUSH_MOST_MS`: nobody may be reading. */
   flush(): Promise<void>
 }
 
@@ -22,6 +22,8 @@ export interface LogSettings {
 }
 
 const STANDARD_OUTPUT = 1
+/** The last lines of a process may take this long: a small part of what a shutdown may. */
+const FLUSH_MOST_MS = 200
 
 /**
  * A log on `sink`, by default standard output.
@@ -29,7 +31,7 @@ const STANDARD_OUTPUT = 1
  * JSON, one object a line, or, for people, a short line for each event.
  */
 export async function createLog(settings: LogSettings, clock: Clock, sink?: Sink): Promise<EventLog> {
-  const output = sink ?? standardOutput(clock)
+  const output = sink ?? openOutput(STANDARD_OUTPUT, clock)
   const { level, format, identity, isTerminal, colour } = settings
   const pretty = format === 'pretty' || (format === 'auto' && isTerminal)
   const logger = pino(
@@ -47,14 +49,16 @@ export async function createLog(settings: LogSettings, clock: Clock, sink?: Sink
       const dropped = output.dropped ?? 0
       logger[known.level]({ event: name, ...fields, ...(dropped > 0 && { dropped }) }, known.message(fields))
     },
-    flush: () => output.flush?.() ?? Promise.resolve(),
+    flush: () => flushWithin(output, clock, FLUSH_MOST_MS),
   }
 }
 
-function standardOutput(clock: Clock): Output {
-  const output = new Output(STANDARD_OUTPUT, clock)
-  process.once('exit', () => output.flushNow())
-  return output
+function flushWithin(output: Sink, clock: Clock, mostMs: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const cancel = clock.after(mostMs, resolve)
+  output.flush?.().then(resolve)
+  if (output.flush === undefined) resolve()
+  return promise.finally(cancel)
 }
 
 /** Loaded only when a person reads. */

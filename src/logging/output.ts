@@ -1,10 +1,11 @@
-import { write, writeSync } from 'node:fs'
+import { fstatSync, write } from 'node:fs'
+import { Socket } from 'node:net'
 import type { Clock } from '../clock/clock.ts'
 
 /** Where lines go. */
 export interface Sink {
   write(line: string): void
-  /** Resolves when what was written has gone out. */
+  /** Resolves when what was written has gone out, which may be never. */
   flush?(): Promise<void>
   /** How many lines, or runs of lines, were lost so far. */
   readonly dropped?: number
@@ -16,21 +17,55 @@ const QUEUE_MOST_BYTES = 4 * 1024 * 1024
 const RETRY_MS = 50
 
 /**
- * A file descriptor that lines are written to in the background, in order.
+ * Opens a descriptor that lines are written to in the background, in order.
  *
  * `process.stdout` would not do: on a pipe it stops the whole process until the reader has taken the line, and a
  * leader that stands still does not renew. Nothing here throws: a full disk, or a reader that went away, loses
- * lines and not the lease.
+ * lines and not the lease. Nor does anything keep the process from ending.
  */
-export class Output implements Sink {
+export function openOutput(descriptor: number, clock: Clock): Sink {
+  const kind = fstatSync(descriptor)
+  return kind.isFIFO() || kind.isSocket() ? new PipeOutput(descriptor) : new FileOutput(descriptor, clock)
+}
+
+/** A pipe or a socket. A write to a full one in a thread would hold the process up even when it exits. */
+class PipeOutput implements Sink {
+  readonly #socket: Socket
+  #dropped = 0
+  #closed = false
+
+  constructor(descriptor: number) {
+    this.#socket = new Socket({ fd: descriptor, readable: false, writable: true })
+    this.#socket.on('error', () => {
+      this.#dropped++
+      this.#closed = true
+    })
+  }
+
+  get dropped(): number {
+    return this.#dropped
+  }
+
+  write(line: string): void {
+    const isFull = this.#socket.writableLength + Buffer.byteLength(line) > QUEUE_MOST_BYTES
+    if (this.#closed || isFull) this.#dropped++
+    else this.#socket.write(line)
+  }
+
+  flush(): Promise<void> {
+    if (this.#closed || this.#socket.writableLength === 0) return Promise.resolve()
+    return new Promise((resolve) => this.#socket.write('', () => resolve()))
+  }
+}
+
+/** A file or a terminal, written to by a thread. */
+class FileOutput implements Sink {
   readonly #descriptor: number
   readonly #clock: Clock
   #queue: string[] = []
   #queuedBytes = 0
-  /** What is being written; null when nothing is. */
-  #writing: Buffer | null = null
+  #isWriting = false
   #dropped = 0
-  #closed = false
   #waiting: (() => void)[] = []
 
   constructor(descriptor: number, clock: Clock) {
@@ -44,50 +79,35 @@ export class Output implements Sink {
 
   write(line: string): void {
     const bytes = Buffer.byteLength(line)
-    if (this.#closed || this.#queuedBytes + bytes > QUEUE_MOST_BYTES) {
+    if (this.#queuedBytes + bytes > QUEUE_MOST_BYTES) {
       this.#dropped++
       return
     }
     this.#queue.push(line)
     this.#queuedBytes += bytes
-    if (this.#writing === null) this.#next()
+    if (!this.#isWriting) this.#next()
   }
 
   flush(): Promise<void> {
-    if (this.#writing === null) return Promise.resolve()
+    if (!this.#isWriting) return Promise.resolve()
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#waiting.push(resolve)
     return promise
   }
 
-  /** Writes what is queued at once: for the exit of the process, when no later turn comes. */
-  flushNow(): void {
-    const rest = this.#takeQueue()
-    try {
-      for (let at = 0; at < rest.length; ) at += writeSync(this.#descriptor, rest, at)
-    } catch {
-      this.#dropped++ // the process is ending: there is nobody left to tell
-    }
-  }
-
-  #takeQueue(): Buffer {
-    const taken = Buffer.from(this.#queue.join(''))
-    this.#queue = []
-    this.#queuedBytes = 0
-    return taken
-  }
-
   #next(): void {
-    if (this.#queue.length === 0) {
-      this.#writing = null
-      for (const resolve of this.#waiting.splice(0)) resolve()
+    this.#isWriting = this.#queue.length > 0
+    if (this.#isWriting) {
+      const bytes = Buffer.from(this.#queue.join(''))
+      this.#queue = []
+      this.#queuedBytes = 0
+      this.#put(bytes)
       return
     }
-    this.#put(this.#takeQueue())
+    for (const resolve of this.#waiting.splice(0)) resolve()
   }
 
   #put(bytes: Buffer): void {
-    this.#writing = bytes
     write(this.#descriptor, bytes, (error, written) => this.#ended(bytes, error, written))
   }
 
@@ -96,13 +116,8 @@ export class Output implements Sink {
       this.#clock.after(RETRY_MS, () => this.#put(bytes))
       return
     }
-    if (error !== null) {
-      this.#dropped++
-      this.#closed = error.code === 'EPIPE'
-      this.#next()
-      return
-    }
-    if (written < bytes.length) this.#put(bytes.subarray(written))
+    if (error !== null) this.#dropped++
+    if (error === null && written < bytes.length) this.#put(bytes.subarray(written))
     else this.#next()
   }
 }

@@ -69,6 +69,7 @@ export class RunningSidecar {
     log.event('listening', { url: `http://${formatAddress(api)}` })
     if (ops !== null)
       log.event('listening', { url: `http://${formatAddress(ops)}`, detail: 'probes and metrics' })
+    await this.#servers.warm()
     this.#pulse.start()
     this.#judgeApplication()
     for (const election of elections) election.start()
@@ -95,11 +96,15 @@ export class RunningSidecar {
     return { ok, message: `the event loop turned ${silentMs} ms ago` }
   }
 
-  /** Able to contend: the store has answered each election once. A later outage of the store changes nothing. */
+  /**
+   * Able to contend: the store has answered each election once, and nothing is missing that somebody would have to
+   * mend. A later outage of the store changes nothing.
+   */
   ready(): Readiness {
     const checks = this.#parts.elections.map((election) => {
       const { store } = election.status()
-      const ok = store.lastSuccessAgoMs !== null
+      const mended = store.error === null || store.error.kind === 'unavailable'
+      const ok = store.lastSuccessAgoMs !== null && mended
       const message = ok
         ? 'the store has answered'
         : (store.error?.message ?? 'the store has not answered yet')

@@ -78,6 +78,25 @@ test('who resigned does not stand for the hold-off, unless another tenure begins
   assert.deepEqual([store.last.op, store.last.above], ['acquire', 2])
 })
 
+test('who holds off looks for a successor soon, and less and less often', async () => {
+  const { clock, store, election } = await leadingBench()
+  election.resign(null)
+  await store.last.answer({ kind: 'released' })
+  const waits: number[] = []
+  for (let waited = 0, asked = 0; clock.now().steadyMs < 4_990; waited++) {
+    if (store.asked.length > asked && store.last.op === 'current') {
+      waits.push(waited)
+      waited = 0
+      asked = store.asked.length
+      await store.last.answer(null)
+    }
+    clock.advance(1)
+  }
+  assert.ok(waits.length >= 5 && waits.length <= 8, `${waits}`)
+  assert.ok((waits[1] ?? 0) <= 60 && (waits.at(-1) ?? 0) >= 800, `${waits}`)
+  assert.ok(!store.ops.slice(1).includes('acquire'))
+})
+
 test('a follower that is asked to resign holds off, and gives back a grant that was under way', async () => {
   const { store, election, transitions } = bench()
   election.start()
