@@ -7,7 +7,7 @@ import { ConfigError, DERIVED, type Origin } from './origin.ts'
 import { SETTING_NAMES, type SettingName } from './settings.ts'
 import { resolveStoreUrl } from './store-settings.ts'
 import { messageOf, readTextFile } from './text-file.ts'
-import { readTiming } from './timing-settings.ts'
+import { readTiming, timingWarnings } from './timing-settings.ts'
 import { readValues, type Values } from './values.ts'
 import type { Source } from './written.ts'
 
@@ -47,7 +47,7 @@ export async function loadWithSources(inputs: Inputs): Promise<{ config: LoadedC
   const values = readValues(merged)
   const timing = readTiming(merged, merged.value('store'))
   if (values === null || timing === null || merged.faults.length > 0) throw new ConfigError(merged.faults)
-  const config = { values, timing, origins: originsOf(merged), warnings: warningsOf(merged) }
+  const config = { values, timing, origins: originsOf(merged), warnings: warningsOf(merged, timing) }
   return { config, merged }
 }
 
@@ -98,8 +98,8 @@ function originsOf(merged: Merged): Readonly<Record<SettingName, Origin>> {
   return Object.fromEntries(entries) as Record<SettingName, Origin>
 }
 
-function warningsOf(merged: Merged): readonly string[] {
-  const warnings: string[] = []
+function warningsOf(merged: Merged, timing: Timing): readonly string[] {
+  const warnings = [...timingWarnings(timing, merged.value('store'))]
   if (merged.origin('store-password')?.kind === 'flag') {
     warnings.push(
       'The password on the command line can be read by other users of this host: use TENURE_STORE_PASSWORD_FILE.',

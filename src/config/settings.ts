@@ -62,7 +62,7 @@ const SETTINGS = {
     'Store',
     STORE_URL,
     'sqlite:',
-    'where the leases are: sqlite:PATH, postgres://… or postgres:',
+    'where the leases are: sqlite:PATH, postgres://…, postgres: or kubernetes://NAMESPACE',
   ),
   'store-file': setting('Store', optional(FILE), 'none', 'a file that holds the store URL'),
   'store-password': setting('Store', optional(SECRET), 'none', 'password for the store'),

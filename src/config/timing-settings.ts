@@ -1,7 +1,7 @@
 import { checkTiming, deriveTiming, type Timing } from '../election/timing.ts'
 import type { Merged } from './merge.ts'
 import type { SettingName } from './settings.ts'
-import { storeLimits } from './store-limits.ts'
+import { type StoreLimits, storeLimits } from './store-limits.ts'
 
 /** Which setting says which part of the timing. */
 export const TIMING_SETTINGS = {
@@ -19,15 +19,33 @@ export const TIMING_SETTINGS = {
  * part of it could not be read; `storeUrl` is null where the store could not.
  */
 export function readTiming(merged: Merged, storeUrl: string | null): Timing | null {
-  const leastTtlMs = leastTtl(merged, storeUrl)
+  const limits = limitsOf(merged, storeUrl)
   const before = merged.faults.length
   const { ttlMs, ...rest } = readParts(merged)
   if (ttlMs === undefined || merged.faults.length > before) return null
   const timing = deriveTiming({ ttlMs, ...rest })
-  for (const { rule, numbers, remedy } of checkTiming(timing, leastTtlMs)) {
+  for (const { rule, numbers, remedy } of checkTiming(timing, limits?.leastTtlMs ?? 0)) {
     merged.fault(whereSet(merged), `${rule} does not hold: ${numbers}`, remedy)
   }
+  const stepMs = limits?.ttlStepMs ?? null
+  if (stepMs !== null && ttlMs % stepMs !== 0) {
+    merged.fault(
+      whereSet(merged),
+      `the ttl is a multiple of ${stepMs} ms on this store: it is ${ttlMs} ms`,
+      'set --ttl to whole seconds',
+    )
+  }
   return timing
+}
+
+/** What is worth saying about a timing that is allowed. */
+export function timingWarnings(timing: Timing, storeUrl: string | null): readonly string[] {
+  const limits = storeUrl === null ? null : storeLimits(storeUrl)
+  const belowMs = limits?.ok ? limits.value.warnBelowTtlMs : null
+  if (belowMs === null || timing.ttlMs >= belowMs) return []
+  return [
+    `A ttl of ${timing.ttlMs} ms is short on this store: an API server that is busy for a few seconds costs the tenure; ${belowMs / 1_000}s or more is safer.`,
+  ]
 }
 
 function readParts(merged: Merged): { readonly [K in keyof Timing]?: number | undefined } {
@@ -35,12 +53,12 @@ function readParts(merged: Merged): { readonly [K in keyof Timing]?: number | un
   return Object.fromEntries(parts)
 }
 
-function leastTtl(merged: Merged, storeUrl: string | null): number {
-  if (storeUrl === null) return 0
+function limitsOf(merged: Merged, storeUrl: string | null): StoreLimits | null {
+  if (storeUrl === null) return null
   const limits = storeLimits(storeUrl)
-  if (limits.ok) return limits.value.leastTtlMs
+  if (limits.ok) return limits.value
   merged.fault(merged.origin('store')?.text ?? 'store', limits.rule, limits.remedy)
-  return 0
+  return null
 }
 
 /** The timing settings that somebody set, since any of them may be the one to change. */

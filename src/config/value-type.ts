@@ -75,7 +75,7 @@ export const STORE_URL: ValueType<string> = {
   // What schemes there are is checked where the store's limits are looked up.
   parse: (text) =>
     text === ''
-      ? bad('a store URL is never empty', 'use sqlite:, postgres://HOST/DATABASE or postgres:')
+      ? bad('a store URL is never empty', 'use sqlite:, postgres://HOST/DATABASE, postgres: or kubernetes:')
       : good(text),
   show: redactUrl,
   quote: (text) => shortened(redactUrl(text)),

@@ -7,6 +7,7 @@ const STORES: Readonly<Record<string, () => Promise<{ open: Open }>>> = {
   sqlite: () => import('./sqlite/store.ts'),
   postgres: () => import('./postgres/store.ts'),
   postgresql: () => import('./postgres/store.ts'),
+  kubernetes: () => import('./kubernetes/store.ts'),
 }
 
 /**
@@ -20,7 +21,7 @@ export async function openStore(settings: StoreSettings, context: StoreContext):
   if (load === undefined) {
     throw new StoreError(
       'misconfigured',
-      `store ${JSON.stringify(scheme ?? settings.url)} is not known: use sqlite:PATH, postgres://HOST/DATABASE or postgres: (the PG* variables)`,
+      `store ${JSON.stringify(scheme ?? settings.url)} is not known: use sqlite:PATH, postgres://HOST/DATABASE, postgres: (the PG* variables) or kubernetes://NAMESPACE`,
       { cause: null },
     )
   }

@@ -17,6 +17,8 @@ export interface StoreHarness {
   /** A fresh candidate process's view of the place. Several may be open at once, each with connections of its own. */
   open(): Promise<LeaseStore>
   readonly leastTtlMs: number
+  /** Generations stay below this bound, where the place keeps smaller ones than the contract allows. */
+  readonly generationLimit?: number
   readonly supportsWatch: boolean
   /** Lets `ms` go by on the store's clock as every lease sees it: moves the clock, or moves the rows back. */
   forwardMs(ms: number): Promise<void>

@@ -243,3 +243,19 @@ test('the least ttl is that of the store', async () => {
   await load('--ttl 3s --store postgres:')
   assert.match(await faultOf('--ttl 0'), /0 ms ≥ 1000 ms/)
 })
+
+test('a Kubernetes Lease keeps whole seconds: another ttl stops the start', async () => {
+  const fault = await faultOf('--store kubernetes: --ttl 10500ms')
+  assert.match(fault, /multiple of 1000 ms on this store: it is 10500 ms/)
+  assert.match(fault, /whole seconds/)
+  assert.equal((await load('--store postgres: --ttl 10500ms')).timing.ttlMs, 10_500)
+})
+
+test('a ttl below 10 s on Kubernetes is warned of, and one below 3 s stops the start', async () => {
+  const { warnings } = await load('--store kubernetes://ops --ttl 9s')
+  assert.equal(warnings.length, 1)
+  assert.match(warnings[0] ?? '', /9000 ms is short.*10s or more/)
+  assert.deepEqual((await load('--store kubernetes://ops --ttl 10s')).warnings, [])
+  assert.deepEqual((await load('--store postgres: --ttl 9s')).warnings, [])
+  assert.match(await faultOf('--store kubernetes: --ttl 2s'), /ttl/)
+})
