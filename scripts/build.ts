@@ -6,10 +6,12 @@
  * cost each of them 22 MB. Packed, a part costs nothing before it is imported. docs/performance.md has the figures.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { deflateRawSync } from 'node:zlib'
 import { build } from 'esbuild'
 
-const OUTPUT = 'dist/tenure.mjs'
+/** Another path may be given, for a test. */
+const OUTPUT = process.argv[2] ?? 'dist/tenure.mjs'
 
 /** Some dependencies are CommonJS, and ask for Node's own modules in its way. */
 const REQUIRE =
@@ -86,6 +88,6 @@ for (const { name, line } of packed.toReversed()) {
   places[name] = [fromEnd - '//'.length, line.length - '//\n'.length]
 }
 const output = loader(places) + packed.map(({ line }) => line).join('')
-mkdirSync('dist', { recursive: true })
+mkdirSync(dirname(OUTPUT), { recursive: true })
 writeFileSync(OUTPUT, output, { mode: 0o755 })
 process.stdout.write(`${OUTPUT}: ${Math.round(output.length / 1024)} kB, ${packed.length} parts\n`)

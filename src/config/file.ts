@@ -1,33 +1,37 @@
-import type { Document, LineCounter, Node, Pair, Scalar } from 'yaml'
+/** Reads a configuration file. Loaded only when there is one: most sidecars are told all by flags and variables. */
+import {
+  type Document,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  type Scalar,
+} from 'yaml'
 import type { Fault, Origin } from './origin.ts'
-import { isSettingName, SETTING_NAMES, type SettingName, settingOf } from './settings.ts'
+import { isSettingName, KEYS, type SettingName, settingOf } from './settings.ts'
 import { didYouMean } from './suggest.ts'
 import type { Source, Written } from './written.ts'
 
 /** A configuration file is a page, not a book. */
 export const FILE_MOST_BYTES = 256 * 1024
 
-/** What may stand in a file. */
-export const KEYS = SETTING_NAMES.filter((name) => settingOf(name).notInFile !== true)
-
 /** Reads the text of a configuration file. What is wrong is listed with its line and column. */
-export async function readConfigFile(path: string, text: string): Promise<Source> {
-  // Loaded only here: most sidecars are told everything by flags and variables.
-  const yaml = await import('yaml')
-  const lines = new yaml.LineCounter()
-  const document = yaml.parseDocument(text, { lineCounter: lines, prettyErrors: false, strict: true })
-  return new FileReader(yaml, path, lines).read(document)
+export function readConfigFile(path: string, text: string): Source {
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, strict: true })
+  return new FileReader(path, lines).read(document)
 }
 
 class FileReader {
-  readonly #yaml: typeof import('yaml')
   readonly #path: string
   readonly #lines: LineCounter
   readonly #faults: Fault[] = []
   readonly #written = new Map<SettingName, readonly Written[]>()
 
-  constructor(yaml: typeof import('yaml'), path: string, lines: LineCounter) {
-    this.#yaml = yaml
+  constructor(path: string, lines: LineCounter) {
     this.#path = path
     this.#lines = lines
   }
@@ -42,7 +46,7 @@ class FileReader {
   }
 
   #readRoot(contents: Node): void {
-    if (this.#yaml.isMap(contents)) {
+    if (isMap(contents)) {
       for (const pair of contents.items) this.#readPair(pair as Pair<Node, Node | null>)
     } else if (!this.#isNull(contents)) {
       this.#fault(startOf(contents), 'the file is not a mapping', 'write one "key: value" a line')
@@ -51,7 +55,7 @@ class FileReader {
 
   #readPair({ key, value }: Pair<Node, Node | null>): void {
     const at = startOf(key)
-    const name = this.#yaml.isScalar(key) ? String(key.value) : ''
+    const name = isScalar(key) ? String(key.value) : ''
     if (!isSettingName(name) || !KEYS.includes(name)) {
       const rule = `there is no key ${JSON.stringify(name)}${didYouMean(name, KEYS)}`
       this.#fault(at, rule, 'remove it, or correct its name; see "tenure config schema"')
@@ -63,7 +67,7 @@ class FileReader {
   }
 
   #readValue(name: SettingName, value: Node): void {
-    const listed = this.#yaml.isSeq(value) && settingOf(name).many === true
+    const listed = isSeq(value) && settingOf(name).many === true
     const nodes = listed ? (value.items as Node[]) : [value]
     if (nodes.length === 0)
       this.#fault(startOf(value), `${name} is an empty list`, 'name one, or remove the key')
@@ -75,7 +79,7 @@ class FileReader {
   #scalar(name: SettingName, node: Node): readonly Written[] {
     const at = startOf(node)
     const { scalars, placeholder } = settingOf(name).type
-    const kind = this.#yaml.isScalar(node) ? typeof node.value : 'something else'
+    const kind = isScalar(node) ? typeof node.value : 'something else'
     if (!scalars.some((scalar) => scalar === kind)) {
       const wanted = scalars.includes('string')
         ? 'a text: put it in quotes'
@@ -94,7 +98,7 @@ class FileReader {
   }
 
   #isNull(node: Node): boolean {
-    return this.#yaml.isScalar(node) && node.value === null
+    return isScalar(node) && node.value === null
   }
 
   #fault(offset: number, rule: string, remedy: string): void {

@@ -1,7 +1,6 @@
 import { hostname } from 'node:os'
 import type { Timing } from '../election/timing.ts'
 import { type Environment, readEnvironment } from './environment.ts'
-import { FILE_MOST_BYTES, readConfigFile } from './file.ts'
 import { Merged } from './merge.ts'
 import { ConfigError, DERIVED, type Origin } from './origin.ts'
 import { SETTING_NAMES, type SettingName } from './settings.ts'
@@ -65,9 +64,10 @@ export async function mergeSources(inputs: Inputs, strict: boolean): Promise<Mer
 }
 
 async function readFileSource(path: string, origin: Origin | null): Promise<Source> {
+  const { FILE_MOST_BYTES, readConfigFile } = await import('./file.ts')
   const written = new Map()
   try {
-    return await readConfigFile(path, readTextFile(path, FILE_MOST_BYTES))
+    return readConfigFile(path, readTextFile(path, FILE_MOST_BYTES))
   } catch (error) {
     const rule = `the file ${JSON.stringify(path)} cannot be read: ${messageOf(error)}`
     return {

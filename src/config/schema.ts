@@ -1,5 +1,4 @@
-import { KEYS } from './file.ts'
-import { type SettingName, settingOf } from './settings.ts'
+import { KEYS, type SettingName, settingOf } from './settings.ts'
 import type { JsonSchema } from './value-type.ts'
 
 /** The JSON Schema of the configuration file, made from the table of settings. */

@@ -193,3 +193,6 @@ export const VARIABLE_PREFIX = 'TENURE_'
 export function variableName(name: string): string {
   return VARIABLE_PREFIX + name.toUpperCase().replaceAll('-', '_')
 }
+
+/** What may stand in a configuration file. */
+export const KEYS = SETTING_NAMES.filter((name) => settingOf(name).notInFile !== true)

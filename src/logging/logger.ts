@@ -41,7 +41,7 @@ export async function createLog(settings: LogSettings, clock: Clock, sink?: Sink
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    pretty ? await prettySink(output, isTerminal && colour) : output,
+    pretty ? await prettyOn(output, isTerminal && colour) : output,
   )
   return {
     event: (name, fields = {}) => {
@@ -62,16 +62,7 @@ function flushWithin(output: Sink, clock: Clock, mostMs: number): Promise<void> 
 }
 
 /** Loaded only when a person reads. */
-async function prettySink(sink: Sink, colorize: boolean): Promise<Sink> {
-  const { prettyFactory } = await import('pino-pretty')
-  const render = prettyFactory({
-    colorize,
-    translateTime: 'SYS:HH:MM:ss.l',
-    include: 'time,level,err',
-    messageFormat: (line, key) => {
-      const { election } = line
-      return `${typeof election === 'string' ? `[${election}] ` : ''}${line[key]}`
-    },
-  })
-  return { write: (line: string) => sink.write(render(line)) }
+async function prettyOn(sink: Sink, colorize: boolean): Promise<Sink> {
+  const { prettySink } = await import('./pretty.ts')
+  return prettySink(sink, colorize)
 }

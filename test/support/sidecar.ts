@@ -73,6 +73,8 @@ export interface SpawnHow {
   readonly environment?: NodeJS.ProcessEnv
   /** Where its log goes instead of `log`: a descriptor, which stays ours. */
   readonly stdout?: number
+  /** What is run instead of the source: a bundle. */
+  readonly program?: string
   /** A program that starts it, with the arguments that come before its own. */
   readonly under?: readonly [string, ...string[]]
 }
@@ -90,7 +92,7 @@ export class SidecarProcess {
   constructor(identity: string, args: readonly string[], how: SpawnHow = {}) {
     this.identity = identity
     const flags = ['run', '--identity', identity, '--listen', '127.0.0.1:0', '--log-format', 'json', ...args]
-    const [program, ...before] = [...(how.under ?? []), process.execPath, MAIN, ...flags]
+    const [program, ...before] = [...(how.under ?? []), process.execPath, how.program ?? MAIN, ...flags]
     this.child = spawn(program ?? process.execPath, before, {
       env: cleanEnvironment(how.environment),
       stdio: ['ignore', how.stdout ?? 'pipe', 'pipe'],
