@@ -154,7 +154,6 @@ export class LeaseServer {
       expiresAt: now + ttlMs,
       renewedAt: now,
       ttlMs,
-      lineage: this.#lineage,
     })
     return { kind: 'granted', generation: row.generation, leaderlessMs: null }
   }

@@ -121,12 +121,11 @@ WHERE l.election = $1`,
 
 /**
  * $1 election, $2 session, $3 generation, $4 ttl ms, $5 lock timeout, $6 attempt timeout ms. No row: the tenure is
- * no longer in the store. A live tenure proves that this server did not forget it: it takes over the lineage.
+ * no longer in the store. A renewal says nothing of the server's memory, and leaves the lineage as it is: it may be
+ * a late one, of a tenure that its own session has left behind.
  */
-export const RENEW: Statement = forBoth(
-  (lineage) => `WITH cfg AS MATERIALIZED (
-  SELECT ${settings('$5')},
-    ${lineage} AS lineage
+export const RENEW = `WITH cfg AS MATERIALIZED (
+  SELECT ${settings('$5')}
 ), cur AS MATERIALIZED (
   SELECT l.election, l.expires_at
   FROM tenure.lease l CROSS JOIN cfg
@@ -136,16 +135,14 @@ export const RENEW: Statement = forBoth(
   SELECT pg_catalog.clock_timestamp() AS ts FROM cur
 ), kept AS (
   UPDATE tenure.lease l
-  SET renewed_at = t.ts, expires_at = t.ts + ${interval('$4')}, ttl_ms = $4::pg_catalog.int4,
-    lineage = coalesce(cfg.lineage, l.lineage)
-  FROM cur, t, cfg
+  SET renewed_at = t.ts, expires_at = t.ts + ${interval('$4')}, ttl_ms = $4::pg_catalog.int4
+  FROM cur, t
   WHERE l.election = cur.election AND l.session = $2::pg_catalog.uuid AND l.generation = $3::pg_catalog.int8
     AND cur.expires_at > t.ts AND ${inTime('$6')}
   RETURNING l.election
 )
 SELECT cur.expires_at > t.ts AS live, kept.election IS NOT NULL AS renewed
-FROM cur CROSS JOIN t LEFT JOIN kept ON kept.election = cur.election`,
-)
+FROM cur CROSS JOIN t LEFT JOIN kept ON kept.election = cur.election`
 
 /**
  * $1 election, $2 session, $3 generation, $4 lock timeout, $5 notification. Not bound to the attempt's time: a

@@ -102,7 +102,7 @@ class PostgresStore implements LeaseStore {
     return this.#request(attempt, async (lent, signal) => {
       const timeoutMs = wholeMs(attempt)
       const [row] = await lent.session.query<{ live: boolean; renewed: boolean }>(
-        lent.tellsLineage ? RENEW.withLineage : RENEW.without,
+        RENEW,
         [election, session, generation, ttlMs, String(timeoutMs), timeoutMs],
         signal,
       )
