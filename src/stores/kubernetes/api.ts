@@ -1,9 +1,9 @@
 /** The Leases of one namespace, over HTTP: each call is one request, repeated once where the token was replaced. */
 import { type Clock, type Instant, later, toWaitMs } from '../../clock/clock.ts'
 import { VERSION } from '../../version.ts'
+import { Deadline, pause, untilAborted } from '../deadline.ts'
 import { type Attempt, StoreError } from '../store.ts'
 import { type Access, AccessReader, type AccessSource } from './access.ts'
-import { Bounds, pause, untilAborted } from './bounds.ts'
 import { type About, isNoLease, isTlsFault, refusal, translate, type Verb } from './errors.ts'
 import { type LeaseRecord, readLease } from './lease.ts'
 import { type Call, type Reply, type Stream, Transport } from './transport.ts'
@@ -23,7 +23,7 @@ export class LeaseApi {
   readonly #clock: Clock
   readonly #access: AccessReader
   readonly #transport = new Transport()
-  readonly #requests = new Set<Bounds>()
+  readonly #requests = new Set<Deadline>()
   #notBefore: Instant | null = null
   #closed = false
 
@@ -38,9 +38,9 @@ export class LeaseApi {
    *
    * @throws StoreError
    */
-  async use<T>(attempt: Attempt, work: (bounds: Bounds) => Promise<T>): Promise<T> {
+  async use<T>(attempt: Attempt, work: (bounds: Deadline) => Promise<T>): Promise<T> {
     if (this.#closed) throw new StoreError('unavailable', 'Kubernetes: the store is closed', { cause: null })
-    const bounds = new Bounds(this.#clock, attempt)
+    const bounds = new Deadline(this.#clock, attempt, 'Kubernetes')
     this.#requests.add(bounds)
     try {
       bounds.signal.throwIfAborted()
@@ -56,14 +56,14 @@ export class LeaseApi {
   }
 
   /** The Lease; null when there is none. */
-  async read(name: string, bounds: Bounds): Promise<LeaseRecord | null> {
+  async read(name: string, bounds: Deadline): Promise<LeaseRecord | null> {
     const reply = await this.#send('GET', this.#path(name), null, name, bounds)
     if (reply.status === 200) return parseRecord(reply)
     if (isNoLease(reply)) return null
     throw refusal(reply, this.#about('get', name))
   }
 
-  async create(name: string, body: unknown, bounds: Bounds): Promise<Written> {
+  async create(name: string, body: unknown, bounds: Deadline): Promise<Written> {
     const reply = await this.#send('POST', this.#path(null), body, name, bounds)
     if (reply.status === CONFLICT) return { kind: 'conflict' }
     if (reply.status === 201) return { kind: 'written', record: parseRecord(reply) }
@@ -71,7 +71,7 @@ export class LeaseApi {
   }
 
   /** Writes the whole object, which carries `uid` and `resourceVersion`. */
-  async replace(name: string, body: unknown, bounds: Bounds): Promise<Written> {
+  async replace(name: string, body: unknown, bounds: Deadline): Promise<Written> {
     const reply = await this.#send('PUT', this.#path(name), body, name, bounds)
     // Gone between the question and the write, or the namespace with it: the next question tells.
     if (reply.status === CONFLICT || isNoLease(reply)) return { kind: 'conflict' }
@@ -128,7 +128,7 @@ export class LeaseApi {
     path: string,
     body: unknown,
     name: string,
-    bounds: Bounds,
+    bounds: Deadline,
   ): Promise<Reply> {
     await this.#hold(bounds)
     const first = await this.#sendOnce(method, path, body, name, bounds)
@@ -142,7 +142,7 @@ export class LeaseApi {
     path: string,
     body: unknown,
     name: string,
-    bounds: Bounds,
+    bounds: Deadline,
   ): Promise<Reply> {
     const access = await this.#accessNow(bounds)
     // The server gives up when we do: a request that waits in its queue does not take effect long afterwards.
@@ -170,7 +170,7 @@ export class LeaseApi {
     return stream
   }
 
-  async #accessNow(bounds: Bounds): Promise<Access> {
+  async #accessNow(bounds: Deadline): Promise<Access> {
     try {
       return await untilAborted(this.#access.get(), bounds.signal)
     } catch (error) {
@@ -186,7 +186,7 @@ export class LeaseApi {
   }
 
   /** Waits as the server asked, as far as the attempt allows it. */
-  async #hold(bounds: Bounds): Promise<void> {
+  async #hold(bounds: Deadline): Promise<void> {
     const waitMs = this.holdMs
     if (waitMs === 0) return
     const mostMs = bounds.remainingMs - bounds.timeoutMs * (1 - RETRY_AFTER_SHARE)

@@ -6,6 +6,7 @@
  */
 import type { Clock } from '../../clock/clock.ts'
 import type { TenureKey } from '../../election/tenure.ts'
+import type { Deadline } from '../deadline.ts'
 import {
   type AcquireOptions,
   type Attempt,
@@ -24,7 +25,6 @@ import {
   type Watch,
 } from '../store.ts'
 import { LeaseApi } from './api.ts'
-import type { Bounds } from './bounds.ts'
 import { Known } from './known.ts'
 import {
   acquiredBody,
@@ -233,7 +233,7 @@ class KubernetesStore implements LeaseStore {
     return known.observed.remainingMs(record, known.ttlMs) > 0
   }
 
-  async #read(election: string, known: Known, bounds: Bounds): Promise<LeaseRecord | null> {
+  async #read(election: string, known: Known, bounds: Deadline): Promise<LeaseRecord | null> {
     const asked = known.observed.ask()
     const overdue = known.watched && known.vouched === null
     const record = await this.#api.read(leaseName(election), bounds)

@@ -4,10 +4,10 @@
  * a release that was missed wakes as soon as it is up.
  */
 import type { Cancel, Clock } from '../../clock/clock.ts'
+import { pause } from '../deadline.ts'
 import type { Hint, StoreContext, Watch } from '../store.ts'
 import { StoreError } from '../store.ts'
 import type { LeaseApi } from './api.ts'
-import { pause } from './bounds.ts'
 import type { Known } from './known.ts'
 import { isNamed, type LeaseRecord, readLease } from './lease.ts'
 import { linesOf } from './lines.ts'

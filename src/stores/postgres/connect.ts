@@ -1,8 +1,8 @@
 /** Opens connections: several hosts, TLS or not, and only to a server that can be written. */
 import pg from 'pg'
 import type { Clock } from '../../clock/clock.ts'
+import { type Deadline, untilAborted } from '../deadline.ts'
 import { StoreError } from '../store.ts'
-import { type Deadline, untilAborted } from './deadline.ts'
 import { translate } from './errors.ts'
 import { describeHost, type Host, type Location } from './location.ts'
 import type { PasswordFor } from './password.ts'

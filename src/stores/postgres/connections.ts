@@ -4,9 +4,9 @@
  */
 import pg from 'pg'
 import { type Clock, longestElapsedMs } from '../../clock/clock.ts'
+import { Deadline } from '../deadline.ts'
 import { type Attempt, type StoreContext, StoreError } from '../store.ts'
 import type { Connector } from './connect.ts'
-import { Deadline } from './deadline.ts'
 import { translate } from './errors.ts'
 import { checkSchema } from './schema.ts'
 import type { Facts, Session } from './session.ts'
@@ -47,7 +47,7 @@ export class Connections {
    */
   async use<T>(attempt: Attempt, work: (lent: LeaseSession, signal: AbortSignal) => Promise<T>): Promise<T> {
     if (this.#closed) throw new StoreError('unavailable', 'PostgreSQL: the store was closed', { cause: null })
-    const deadline = new Deadline(this.#clock, attempt)
+    const deadline = new Deadline(this.#clock, attempt, 'PostgreSQL')
     this.#requests.add(deadline)
     let lent: LeaseSession | null = null
     try {

@@ -3,9 +3,9 @@
  * nothing is lost but time, and when it is back everybody is woken once.
  */
 import type { Clock } from '../../clock/clock.ts'
+import { Deadline } from '../deadline.ts'
 import type { Hint, StoreContext, Watch } from '../store.ts'
 import type { Connector } from './connect.ts'
-import { Deadline } from './deadline.ts'
 import { CHANNEL, notificationKey, readNotification } from './notifications.ts'
 import type { Session } from './session.ts'
 
@@ -120,6 +120,7 @@ export class Listener {
     const deadline = new Deadline(
       this.#clock,
       { timeoutMs: REQUEST_TIMEOUT_MS, signal: this.#stop.signal },
+      'PostgreSQL',
       0,
     )
     try {

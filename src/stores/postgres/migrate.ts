@@ -1,7 +1,8 @@
 /** Brings the schema up to date, or prints what would. */
+
+import { Deadline } from '../deadline.ts'
 import { type StoreContext, StoreError, type StoreSettings } from '../store.ts'
 import { Connector } from './connect.ts'
-import { Deadline } from './deadline.ts'
 import { translate } from './errors.ts'
 import { rolesScript } from './grants.ts'
 import { parseLocation } from './location.ts'
@@ -47,7 +48,7 @@ export async function migrate(settings: StoreSettings, context: StoreContext): P
   const location = parseLocation(settings.url, process.env)
   const connector = new Connector(location, passwordSource(location, settings, process.env), context.clock)
   const attempt = { timeoutMs: MIGRATE_TIMEOUT_MS, signal: new AbortController().signal }
-  const deadline = new Deadline(context.clock, attempt)
+  const deadline = new Deadline(context.clock, attempt, 'PostgreSQL')
   try {
     const { session, facts } = await connector.connect(deadline)
     try {

@@ -1,7 +1,7 @@
 /** One connection to a server, and what was found out about it. */
 import type pg from 'pg'
 import type { Clock, Instant } from '../../clock/clock.ts'
-import { untilAborted } from './deadline.ts'
+import { untilAborted } from '../deadline.ts'
 import type { Right } from './grants.ts'
 import type { Host } from './location.ts'
 
