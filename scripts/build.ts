@@ -27,9 +27,13 @@ type Place = readonly [fromEnd: number, length: number]
 function loader(places: Readonly<Record<string, Place>>): string {
   return `#!/usr/bin/env node
 import { fstatSync, openSync, readSync } from 'node:fs'
-import { registerHooks } from 'node:module'
+import module from 'node:module'
 import { setFlagsFromString } from 'node:v8'
 import { inflateRawSync } from 'node:zlib'
+if (Number(process.versions.node.split('.')[0]) < 24) {
+  process.stderr.write('tenure: needs Node 24 or newer, and this is ' + process.versions.node + ': start it with another node\\n')
+  process.exit(2)
+}
 setFlagsFromString('--semi-space-growth-factor=1')
 const places = ${JSON.stringify(places)}
 const file = openSync(import.meta.filename, 'r')
@@ -39,7 +43,7 @@ function read([fromEnd, length]) {
   readSync(file, packed, 0, length, size - fromEnd)
   return inflateRawSync(Buffer.from(packed.toString('latin1'), 'base64'))
 }
-registerHooks({
+module.registerHooks({
   resolve(specifier, context, next) {
     const inside = specifier.startsWith('tenure:') || context.parentURL?.startsWith('tenure:')
     const name = specifier.replace(/^(tenure:|\\.\\/)/, '')

@@ -80,7 +80,8 @@ function exitOfStatus(status: number): number {
 
 function problemMessage(body: unknown): string | null {
   const message = isRecord(body) && isRecord(body.error) ? body.error.message : null
-  return typeof message === 'string' ? message : null
+  // What the URL says with a query, the command line says with a flag.
+  return typeof message === 'string' ? message.replace('?election=', '--election ') : null
 }
 
 /** An object whose fields are yet to be looked at. */

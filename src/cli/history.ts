@@ -11,7 +11,7 @@ export const command: Command = {
   name: 'history',
   usage: '[--election NAME] [--json]',
   about:
-    'Lists who led, under which generation, from when to when, why it ended, and how long nobody led before.',
+    'Lists who led, under which generation, from when to when, why it ended, and how long the lease was free before.',
   settings: TARGET_SETTINGS,
   own: { json: JSON_FLAG },
   argumentsMost: 0,
@@ -28,7 +28,7 @@ interface TenureBody {
   readonly leaderlessMs: number | null
 }
 
-const HEADINGS = ['GENERATION', 'HOLDER', 'FROM', 'UNTIL', 'ENDED BY', 'NOBODY LED BEFORE']
+const HEADINGS = ['GENERATION', 'HOLDER', 'FROM', 'UNTIL', 'ENDED BY', 'FREE BEFORE']
 
 async function run(flags: Flags, io: Io): Promise<number> {
   const { target } = await readTarget(flags, io, () => null)

@@ -179,7 +179,8 @@ export class Election {
     this.#machine = next.machine
     this.#history.note(before, next.machine, this.#leaderlessMs, this.#parts.clock.date())
     for (const command of next.commands) this.#perform(command, now)
-    this.#noteHolder(before)
+    // A transition has told of the holder as well.
+    if (!next.commands.some(({ type }) => type === 'transition')) this.#noteHolder(before)
     if (next.machine.phase.state === 'stopped') this.#close()
   }
 

@@ -48,6 +48,20 @@ function after({ durationMs }: LogFields): string {
   return durationMs === undefined ? '' : ` after ${span(durationMs)}`
 }
 
+/** What each kind of store fault comes to, for people. */
+const STORE_FAULTS: Readonly<Record<string, string>> = {
+  unavailable: 'the store does not answer',
+  denied: 'the store refuses',
+  schema: 'the schema of the store does not fit',
+  misconfigured: 'the store cannot work as it is set up',
+}
+
+/** How a process that is stopping leaves the lease. */
+const LEFT_BEHIND: Readonly<Record<string, string>> = {
+  lapsed: 'stopped; the lease was not given back and runs out by itself',
+  released: 'stopped; the lease is free',
+}
+
 const EVENTS = {
   sidecar_started: {
     level: 'info',
@@ -95,7 +109,12 @@ const EVENTS = {
     level: 'warn',
     message: (fields) => `not leading any more${after(fields)}: no renewal succeeded in time`,
   },
-  unhealthy: { level: 'warn', message: says('the application is not well: this instance does not lead') },
+  unhealthy: {
+    level: 'warn',
+    message: (fields) => `not leading any more${after(fields)}: the application is not well`,
+  },
+  application_unwell: { level: 'warn', message: ({ detail }) => `this instance does not stand: ${detail}` },
+  application_well: { level: 'info', message: says('the application is well: this instance stands') },
   fault: { level: 'error', message: says('gave up because of a defect in Tenure; it stands again') },
   defect: { level: 'error', message: ({ detail }) => `a defect in Tenure, please report it: ${detail}` },
   damped: {
@@ -106,7 +125,10 @@ const EVENTS = {
     level: 'warn',
     message: ({ durationMs }) => `this process, or a clock, stood still for about ${span(durationMs)}`,
   },
-  store_error: { level: 'warn', message: ({ kind, detail }) => `the store is ${kind}: ${detail}` },
+  store_error: {
+    level: 'warn',
+    message: ({ kind, detail }) => `${STORE_FAULTS[kind ?? ''] ?? kind}: ${detail}`,
+  },
   store_recovered: { level: 'info', message: says('the store answers again') },
   store_note: { level: 'info', message: ({ detail }) => `${detail}` },
   renewed: { level: 'debug', message: ({ durationMs }) => `renewed in ${span(durationMs)}` },
@@ -117,8 +139,7 @@ const EVENTS = {
   shutdown: { level: 'info', message: ({ signal }) => `${signal ?? 'stop'}: shutting down` },
   stopped: {
     level: 'info',
-    message: ({ reason }) =>
-      reason === 'lapsed' ? 'stopped; the lease was not given back and runs out by itself' : 'stopped',
+    message: ({ reason, detail }) => LEFT_BEHIND[detail ?? reason ?? ''] ?? 'stopped',
   },
 } as const satisfies Record<string, LogEvent>
 

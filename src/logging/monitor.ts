@@ -10,7 +10,7 @@ const ENDINGS: Readonly<Partial<Record<Reason, LogEventName>>> = {
   resigned: 'resigned',
   drained: 'drained',
   lapsed: 'lapsed',
-  unhealthy: 'unhealthy',
+  unhealthy: 'following',
   fault: 'fault',
 }
 
@@ -50,7 +50,7 @@ export function logMonitor(log: EventLog): Monitor {
 }
 
 function logTransition(log: EventLog, memory: Memory, transition: Transition, status: Status): void {
-  const { to, reason, generation } = transition
+  const { from, to, reason, generation } = transition
   const { election, sinceMs } = status
   const lasted = memory.leadingSinceMs
   memory.leadingSinceMs = to === 'leading' ? sinceMs : null
@@ -59,6 +59,7 @@ function logTransition(log: EventLog, memory: Memory, transition: Transition, st
     state: to,
     reason,
     ...(generation !== null && { generation }),
+    ...(to === 'stopped' && from === 'draining' && reason === 'shutdown' && { detail: 'released' }),
     ...(lasted !== null && { durationMs: Math.max(0, sinceMs - lasted) }),
   })
 }

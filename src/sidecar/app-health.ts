@@ -11,6 +11,8 @@ export const CHECK_TIMEOUT_MS = 2_000
 export interface Sign {
   /** Whether the application is well, as far as this sign tells. */
   readonly healthy: boolean
+  /** Why it is not, for people. */
+  readonly complaint: string
   stop(): void
 }
 
@@ -24,6 +26,7 @@ export class HealthCheck implements Sign {
   readonly #clock: Clock
   readonly #changed: () => void
   #failures: number
+  #last = 'has not answered yet'
   #stopped = false
   #cancel: Cancel | null = null
 
@@ -38,6 +41,10 @@ export class HealthCheck implements Sign {
 
   get healthy(): boolean {
     return this.#failures < this.#failuresMost
+  }
+
+  get complaint(): string {
+    return `the health check ${this.#url} ${this.#last}`
   }
 
   stop(): void {
@@ -60,14 +67,23 @@ export class HealthCheck implements Sign {
     try {
       const response = await fetch(this.#url, { signal: controller.signal, redirect: 'manual' })
       await response.body?.cancel()
+      this.#last = `answers ${response.status}`
       return response.ok
-    } catch {
-      // Refused, cut off or too slow: all of it means that the application does not answer.
+    } catch (error) {
+      this.#last = `does not answer (${reasonOf(error)})`
       return false
     } finally {
       cancel()
     }
   }
+}
+
+/** What `fetch` hides behind "fetch failed". */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (error.name === 'AbortError') return `not within ${CHECK_TIMEOUT_MS} ms`
+  const { cause } = error
+  return cause instanceof Error ? cause.message : error.message
 }
 
 /** The application has to ask `/v1/leadership` or `/leader` at least so often. */
@@ -85,6 +101,10 @@ export class RequiredPolls implements Sign {
   /** The application has asked. */
   polled(): void {
     this.#lastAt = this.#clock.now()
+  }
+
+  get complaint(): string {
+    return `the application has not asked for ${this.#requiredMs} ms`
   }
 
   get healthy(): boolean {

@@ -36,6 +36,7 @@ export class RunningSidecar {
   readonly #pulse: Pulse
   readonly #servers: Servers
   readonly #signs: Sign[] = []
+  #healthy = true
   #polls: RequiredPolls | null = null
 
   constructor(parts: Wired) {
@@ -137,7 +138,13 @@ export class RunningSidecar {
   }
 
   #judgeApplication(): void {
-    const healthy = this.#signs.every((sign) => sign.healthy)
+    const unwell = this.#signs.filter((sign) => !sign.healthy)
+    const healthy = unwell.length === 0
+    if (healthy !== this.#healthy) {
+      this.#healthy = healthy
+      const detail = unwell.map(({ complaint }) => complaint).join('; ')
+      this.#parts.log.event(healthy ? 'application_well' : 'application_unwell', { detail })
+    }
     for (const election of this.#parts.elections) election.setHealthy(healthy)
   }
 }

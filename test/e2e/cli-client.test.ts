@@ -71,7 +71,7 @@ test('what the sidecar refuses is told in its own words', async (t) => {
   const { listen } = await standIn(t, () => ({ status: 400, body }))
   const { code, stderr } = await tenure(['status', '--listen', listen])
   assert.equal(code, 2)
-  assert.match(stderr, /^tenure: add \?election=NAME/)
+  assert.match(stderr, /^tenure: add --election NAME/)
 })
 
 test('something else on the port is not taken for a sidecar', async (t) => {

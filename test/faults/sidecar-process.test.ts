@@ -12,7 +12,7 @@ import { withFleet } from '../support/fleet.ts'
 import { SidecarProcess, sidecar, until } from '../support/sidecar.ts'
 import { tempFolder } from '../support/temp.ts'
 
-const TTL_MS = 2_000
+const TTL_MS = 3_000
 const AFTER_EXPIRY_MS = 1_000
 const SHUTDOWN_MS = 1_500
 const SLACK_MS = 500

@@ -98,7 +98,7 @@ test('every way to stop leading has its own event, and only those nobody asked f
       'lapsed warn',
       'lost warn',
       'deadline warn',
-      'unhealthy warn',
+      'following info',
       'fault error',
       'following info',
       'draining info',

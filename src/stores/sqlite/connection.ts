@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { StoreError } from '../store.ts'
@@ -44,7 +44,7 @@ export class Connection {
   /** Opens the file, and makes it and its folders where they are missing. */
   static open(path: string, uuid: () => string): Connection {
     for (let i = 0; i < OPEN_TRIES; i++) {
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+      makeFolder(dirname(path))
       const before = fileIdentity(path)
       const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
       try {
@@ -112,5 +112,18 @@ export class Connection {
       )
     }
     return placeId
+  }
+}
+
+/** Node's own recursive form never ends where a folder exists and yet nothing can be found in it (`/proc`). */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return
+  const parent = dirname(path)
+  if (parent !== path) makeFolder(parent)
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    // Somebody else may have been quicker.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
 }
