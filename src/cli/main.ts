@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The program. Everything that touches the process itself stands here. */
+import './early-signals.ts'
 import { systemClock } from '../clock/system-clock.ts'
 import { runCommandLine } from './cli.ts'
 import { EXIT } from './exit.ts'

@@ -4,6 +4,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import { createLog, type EventLog } from '../logging/logger.ts'
 import { createSidecar, type RunningSidecar } from '../sidecar/sidecar.ts'
 import { VERSION } from '../version.ts'
+import { takeOverSignals } from './early-signals.ts'
 import { EXIT } from './exit.ts'
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
@@ -39,6 +40,7 @@ class Signals {
   constructor(log: EventLog) {
     this.#log = log
     for (const signal of STOP_SIGNALS) process.on(signal, () => this.#received(signal))
+    takeOverSignals()
     // After a defect nothing that we hold can be trusted: go, and let the lease run out.
     const defect = (err: unknown): void => {
       log.event('defect', { err, detail: err instanceof Error ? err.message : String(err) })

@@ -53,7 +53,14 @@ function isLoopback({ host }: Address): boolean {
 /** Reads an address that only this host can reach: what listens there may be told to step down. */
 export function parseLoopbackAddress(text: string): Parsed<Address> {
   const parsed = parseAddress(text)
-  if (!parsed.ok || isLoopback(parsed.value)) return parsed
+  if (!parsed.ok) return parsed
+  if (/%|^::ffff:/i.test(parsed.value.host)) {
+    return bad(
+      'this form of a loopback address is one that many clients cannot use',
+      'write 127.0.0.1 or [::1]',
+    )
+  }
+  if (isLoopback(parsed.value)) return parsed
   return bad(
     'the API listens on loopback only (127.0.0.0/8, ::1 or localhost): whoever reaches it can make this instance resign',
     'set a loopback address; for probes and metrics from outside set --ops-listen',

@@ -17,6 +17,8 @@ import type { Source, Written } from './written.ts'
 
 /** A configuration file is a page, not a book. */
 export const FILE_MOST_BYTES = 256 * 1024
+/** What is wrong with a file is told up to here: then it is another kind of file. */
+const FAULTS_MOST = 20
 
 /** Reads the text of a configuration file. What is wrong is listed with its line and column. */
 export function readConfigFile(path: string, text: string): Source {
@@ -47,7 +49,9 @@ class FileReader {
 
   #readRoot(contents: Node): void {
     if (isMap(contents)) {
-      for (const pair of contents.items) this.#readPair(pair as Pair<Node, Node | null>)
+      for (const pair of contents.items) {
+        if (this.#faults.length < FAULTS_MOST) this.#readPair(pair as Pair<Node, Node | null>)
+      }
     } else if (!this.#isNull(contents)) {
       this.#fault(startOf(contents), 'the file is not a mapping', 'write one "key: value" a line')
     }

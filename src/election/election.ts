@@ -7,7 +7,7 @@
 import type { Cancel, Clock, Instant } from '../clock/clock.ts'
 import { answer, type Context, describe, leadsForMs } from './describe.ts'
 import { History } from './history.ts'
-import type { LeaseStore, Watch } from './lease-store.ts'
+import { type LeaseStore, StoreError, type Watch } from './lease-store.ts'
 import {
   type Command,
   type Event,
@@ -236,7 +236,14 @@ export class Election {
     this.#dispatch(event)
     const leaderlessMs = granted?.leaderlessMs ?? null
     const election = this.name
-    this.#parts.monitor.request({ election, op, result, error, durationMs, slackMs, leaderlessMs })
+    const told = error ?? (result === 'contended' ? this.#standingFault() : null)
+    this.#parts.monitor.request({ election, op, result, error: told, durationMs, slackMs, leaderlessMs })
+  }
+
+  /** What the machine holds against the store, although it answers. */
+  #standingFault(): StoreError | null {
+    const { error } = this.#machine.store
+    return error === null ? null : new StoreError(error.kind, error.message, { cause: null })
   }
 
   #schedule(): void {

@@ -5,6 +5,7 @@ import { type Asking, ask, enter, type Following, type Machine, type Turn } from
 import {
   afterContention,
   afterFailure,
+  afterFailures,
   afterHalfTtl,
   afterRefusal,
   dampingMs,
@@ -170,8 +171,9 @@ export function onFailedFollowing(
   // An abort is our own doing: whoever aborted has said when to ask.
   if (error === null) return settleStop(machine, turn)
   const { timing } = machine.settings
-  const askAt = error.kind === 'unavailable' ? afterFailure(timing, turn) : afterHalfTtl(timing, turn)
-  return settleStop({ ...machine, phase: { ...phase, askAt, tries: 0 } }, turn)
+  const askAt =
+    error.kind === 'unavailable' ? afterFailures(timing, phase.tries, turn) : afterHalfTtl(timing, turn)
+  return settleStop({ ...machine, phase: { ...phase, askAt, tries: phase.tries + 1 } }, turn)
 }
 
 /** Nothing is under way any more: a candidate that is stopping has nothing left to wait for. */

@@ -132,6 +132,8 @@ export interface Machine {
   /** Tenures in a row that ended against our will within one ttl. */
   readonly flaps: number
   readonly store: StoreHealth
+  /** Since when every answer was contention; null when the last one was not. */
+  readonly contendedSince: Instant | null
 }
 
 export type Event =
@@ -194,6 +196,7 @@ export function initialMachine(settings: Settings, now: Instant): Machine {
     healthy: true,
     flaps: 0,
     store: { lastSuccessAt: null, error: null },
+    contendedSince: null,
   }
 }
 

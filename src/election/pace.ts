@@ -5,8 +5,9 @@ import type { Timing } from './timing.ts'
 
 /** Spreads followers that all wait for the same expiry. */
 export const FOLLOW_JITTER_MS = 50
-/** The first wait after contention; doubles up to the back-off. */
+/** The first wait after contention; doubles. */
 const CONTENTION_FIRST_MS = 10
+const FAILING_MOST_MS = 1_000
 /** The first look at the store while holding off; the next ones come at double the distance. */
 const HOLD_OFF_FIRST_MS = 50
 /** How often a refusal that taught us a newer generation is followed by another question at once. */
@@ -26,9 +27,20 @@ export function afterFailure(timing: Timing, turn: Turn): Instant {
   return later(turn.now, timing.backoffMs * (0.5 + turn.random / 2))
 }
 
+/** The longest wait of a follower that keeps failing: a crowd must not storm a store that is down. */
+function waitMostMs(timing: Timing): number {
+  return Math.max(timing.backoffMs, Math.min(FAILING_MOST_MS, timing.ttlMs / 4))
+}
+
+/** As `afterFailure`, for a follower: less soon each time. */
+export function afterFailures(timing: Timing, tries: number, turn: Turn): Instant {
+  const mostMs = Math.min(waitMostMs(timing), timing.backoffMs * 2 ** tries)
+  return later(turn.now, mostMs * (0.5 + turn.random / 2))
+}
+
 /** After contention: soon, and less soon each time. */
 export function afterContention(timing: Timing, tries: number, turn: Turn): Instant {
-  const mostMs = Math.min(timing.backoffMs, CONTENTION_FIRST_MS * 2 ** tries)
+  const mostMs = Math.min(waitMostMs(timing), CONTENTION_FIRST_MS * 2 ** tries)
   return later(turn.now, mostMs * (0.5 + turn.random / 2))
 }
 

@@ -1,10 +1,17 @@
 /** What an event teaches, whatever the phase: what stands in the store, how the store is, that we were woken. */
-import type { Instant } from '../clock/clock.ts'
+import { type Instant, longestElapsedMs } from '../clock/clock.ts'
 import type { Granted, LeaseView, Refused } from './lease-store.ts'
 import { type Asking, type Event, heldTenure, type Machine, type SeenRecord, type Turn } from './machine.ts'
 
+const ALWAYS_CONTENDED = {
+  kind: 'unavailable',
+  message:
+    'the record has been held up by somebody else for a whole ttl: look for a transaction or a program that keeps it locked',
+} as const
+
 /** Takes note of an event before the phase reacts to it. */
 export function absorb(machine: Machine, event: Event, turn: Turn): Machine {
+  if ('outcome' in event && event.outcome.kind === 'contended') return contended(machine, turn)
   switch (event.type) {
     case 'woken':
       return { ...machine, woken: machine.woken === 'suspect' ? 'suspect' : event.hint }
@@ -35,7 +42,17 @@ export function absorb(machine: Machine, event: Event, turn: Turn): Machine {
 }
 
 function answered(machine: Machine, turn: Turn): Machine {
-  return { ...machine, asking: null, store: { lastSuccessAt: turn.now, error: null } }
+  const store = { lastSuccessAt: turn.now, error: null }
+  return { ...machine, asking: null, store, contendedSince: null }
+}
+
+/** Somebody in the way is normal for a moment; for a whole ttl it is something to be looked at. */
+function contended(machine: Machine, turn: Turn): Machine {
+  const contendedSince = machine.contendedSince ?? turn.now
+  const { ttlMs } = machine.settings.timing
+  const lasts = longestElapsedMs(contendedSince, turn.now) >= ttlMs
+  const error = lasts ? ALWAYS_CONTENDED : machine.store.error
+  return { ...machine, asking: null, store: { lastSuccessAt: turn.now, error }, contendedSince }
 }
 
 function absorbAcquired(

@@ -144,6 +144,9 @@ function stepDown(machine: Machine, reason: Reason, holdOffMs: number, turn: Tur
   const { phase } = machine
   if (phase.state === 'leading') return drain(machine, phase, { reason, exit: false, holdOffMs }, turn)
   if (phase.state === 'following') return onResignFollowing(machine, phase, holdOffMs, turn)
+  if (phase.state === 'draining') {
+    return { ...machine, phase: { ...phase, holdOffMs: Math.max(phase.holdOffMs, holdOffMs) } }
+  }
   return machine
 }
 

@@ -7,14 +7,14 @@ import { drained, resign } from './calls.ts'
 import type { ElectionHandle } from './elections.ts'
 import { EVENTS_HEADERS, streamEvents } from './events.ts'
 import type { Feed, Seats } from './feed.ts'
-import { requireJson, requireLocalCall } from './guards.ts'
+import { requireJson, requireLocalCall, requireSmall } from './guards.ts'
 import { answerLeader, answerLeadership } from './hot.ts'
 import { answerWhenNew, readWaitMs } from './long-poll.ts'
 import { unknownPath, wrongMethod } from './ops.ts'
 import { Problem } from './problem.ts'
 import { chooseElection, readQuery } from './query.ts'
 import { historyBody, nameBody } from './reads.ts'
-import { type HttpLog, sendError, sendJson } from './reply.ts'
+import { type HttpLog, JSON_TYPE, send, sendError, sendJson } from './reply.ts'
 import { type Path, ROUTES, type Route, takes } from './routes.ts'
 
 /** What the routes work with. */
@@ -88,17 +88,20 @@ function mount(app: express.Express, context: Context, path: Path, handle: Handl
 const guard: express.RequestHandler = (request, _response, next) => {
   requireLocalCall(request)
   requireJson(request)
+  requireSmall(request)
   next()
 }
 
 /** The document needs no election. */
 function mountDocument(app: express.Express, { version }: Context): void {
   const path = '/openapi.json'
+  let document: string | null = null
   app.all(path, async (request, response) => {
     if (!takes(path, request.method)) throw wrongMethod(path, request.method)
     readQuery(request.url, ROUTES[path].parameters)
     const { openApiDocument } = await import('./openapi.ts')
-    sendJson(response, 200, openApiDocument(version))
+    document ??= JSON.stringify(openApiDocument(version))
+    send(response, 200, JSON_TYPE, document)
   })
 }
 

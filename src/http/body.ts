@@ -2,6 +2,15 @@ import { Problem } from './problem.ts'
 
 export const BODY_MOST_BYTES = 4 * 1024
 
+export function tooLarge(): Problem {
+  return new Problem(
+    413,
+    'body_too_large',
+    `body is larger than ${BODY_MOST_BYTES} bytes, the most that a call may carry: send less`,
+    { headers: { Connection: 'close' } },
+  )
+}
+
 /** The faults that reading a body meets, in our words; null for any other error. */
 export function bodyProblem(error: unknown): Problem | null {
   if (!(error instanceof Error) || !('type' in error)) return null
@@ -10,12 +19,7 @@ export function bodyProblem(error: unknown): Problem | null {
     case 'entity.parse.failed':
       return new Problem(400, 'not_json', `body is not a JSON object (${error.message}): send one, or none`)
     case 'entity.too.large':
-      return new Problem(
-        413,
-        'body_too_large',
-        `body is larger than ${BODY_MOST_BYTES} bytes, the most that a call may carry: send less`,
-        close,
-      )
+      return tooLarge()
     case 'encoding.unsupported':
     case 'charset.unsupported':
       return new Problem(415, 'not_plain_json', `body: ${error.message}; send plain JSON in UTF-8`, close)

@@ -1,5 +1,6 @@
 import type { RequestListener, Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { Clock } from '../clock/clock.ts'
 import { type Address, formatAddress } from '../config/address.ts'
 import type { HttpLog } from './reply.ts'
@@ -9,6 +10,8 @@ const { createServer } = process.getBuiltinModule('node:http')
 
 /** Connections beyond these are refused, so that a leaking application cannot use up our file descriptors. */
 const CONNECTIONS_MOST = 1_024
+/** Requests of one connection that may wait for their answers at once. */
+const UNANSWERED_MOST = 16
 /** Longer than clients keep idle connections: they close them, and never write into one that is being closed. */
 const KEEP_ALIVE_MS = 75_000
 const HEADERS_TIMEOUT_MS = 10_000
@@ -58,9 +61,10 @@ export async function listen(
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
     },
-    handle,
+    bounded(handle),
   )
   server.maxConnections = CONNECTIONS_MOST
+  server.on('clientError', refuseGarbage)
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => reject(listenError(flag, address, error)))
     server.listen(address.port, address.host, resolve)
@@ -68,6 +72,45 @@ export async function listen(
   // A connection that cannot be taken (no file descriptor left, say) must not end the process.
   server.on('error', (error) => log.error({ err: error }, `${flag}: a connection could not be taken`))
   return server
+}
+
+const STATUS_OF: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+}
+
+/** What is no request is answered as everything else is: in JSON, and never to be stored. */
+function refuseGarbage(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const body = JSON.stringify({
+    error: { code: 'bad_request', message: `this is no HTTP request: ${error.message}` },
+  })
+  const status = STATUS_OF[error.code ?? ''] ?? '400 Bad Request'
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  )
+}
+
+/**
+ * Drops a connection on which more requests wait for their answers than any client library sends: a burst of them
+ * arrives in one piece, and would be answered in one turn of the loop, in which nothing is renewed.
+ */
+function bounded(handle: RequestListener): RequestListener {
+  const waiting = new WeakMap<Socket, number>()
+  return (request, response) => {
+    const { socket } = request
+    const count = (waiting.get(socket) ?? 0) + 1
+    if (count > UNANSWERED_MOST) {
+      socket.destroy()
+      return
+    }
+    waiting.set(socket, count)
+    response.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1))
+    handle(request, response)
+  }
 }
 
 /** Where a server really listens. */

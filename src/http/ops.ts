@@ -21,10 +21,18 @@ type Answer = (response: ServerResponse) => void | Promise<void>
 export type Ops = (request: IncomingMessage, response: ServerResponse) => boolean
 
 export function opsAnswers(sidecar: Sidecar, registry: MetricsSource, log: HttpLog): Ops {
+  // Scrapes that come together share one rendering.
+  let rendering: Promise<string> | null = null
+  const metrics = (): Promise<string> => {
+    rendering ??= registry.metrics().finally(() => {
+      rendering = null
+    })
+    return rendering
+  }
   const answers = new Map<string, Answer>([
     ['/livez', (response) => sendHealth(response, sidecar.live())],
     ['/readyz', (response) => sendHealth(response, sidecar.ready())],
-    ['/metrics', async (response) => send(response, 200, registry.contentType, await registry.metrics())],
+    ['/metrics', async (response) => send(response, 200, registry.contentType, await metrics())],
   ])
   return (request, response) => {
     const path = pathOf(request.url ?? '')

@@ -86,7 +86,7 @@ function logRequest(log: EventLog, report: RequestReport): void {
 
 /** One line for each change of what is wrong with the store, however often it is asked in between. */
 function logStore(log: EventLog, memory: Memory, { election, result, error }: RequestReport): void {
-  if (result === 'aborted') return
+  if (result === 'aborted' || (result === 'contended' && error === null)) return
   if (error === null) {
     if (memory.storeError !== null) log.event('store_recovered', { election })
     memory.storeError = null

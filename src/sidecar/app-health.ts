@@ -1,6 +1,7 @@
 /** A leader must be alive: the lease follows the application, not the sidecar beside it. */
 import type { Cancel, Clock, Instant } from '../clock/clock.ts'
 import { longestElapsedMs } from '../clock/clock.ts'
+import { redactUrl } from '../config/redact.ts'
 
 /** From the end of one check to the next. */
 export const CHECK_EVERY_MS = 2_000
@@ -44,7 +45,7 @@ export class HealthCheck implements Sign {
   }
 
   get complaint(): string {
-    return `the health check ${this.#url} ${this.#last}`
+    return `the health check ${redactUrl(this.#url)} ${this.#last}`
   }
 
   stop(): void {
@@ -65,7 +66,8 @@ export class HealthCheck implements Sign {
     const controller = new AbortController()
     const cancel = this.#clock.after(CHECK_TIMEOUT_MS, () => controller.abort())
     try {
-      const response = await fetch(this.#url, { signal: controller.signal, redirect: 'manual' })
+      const { url, headers } = withLogin(this.#url)
+      const response = await fetch(url, { headers, signal: controller.signal, redirect: 'manual' })
       await response.body?.cancel()
       this.#last = `answers ${response.status}`
       return response.ok
@@ -76,6 +78,16 @@ export class HealthCheck implements Sign {
       cancel()
     }
   }
+}
+
+/** A login in the URL becomes the header that it stands for: `fetch` takes none. */
+function withLogin(text: string): { readonly url: URL; readonly headers: Record<string, string> } {
+  const url = new URL(text)
+  if (url.username === '' && url.password === '') return { url, headers: {} }
+  const login = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`
+  url.username = ''
+  url.password = ''
+  return { url, headers: { authorization: `Basic ${Buffer.from(login).toString('base64')}` } }
 }
 
 /** What `fetch` hides behind "fetch failed". */

@@ -78,6 +78,24 @@ test('who resigned does not stand for the hold-off, unless another tenure begins
   assert.deepEqual([store.last.op, store.last.above], ['acquire', 2])
 })
 
+test('a resignation that comes while draining makes the hold-off longer, never shorter', async () => {
+  for (const [first, second] of [
+    [100, 4_000],
+    [4_000, 100],
+  ] as const) {
+    const { clock, store, election } = await leadingBench({ drainMs: 2_000 })
+    election.resign(first)
+    election.resign(second)
+    election.drained(1)
+    await store.last.answer({ kind: 'released' })
+    while (clock.now().steadyMs < 3_990) {
+      if (store.last.op === 'current') await store.last.answer(null)
+      clock.advance(10)
+    }
+    assert.ok(!store.ops.slice(1).includes('acquire'), `${first}, ${second}`)
+  }
+})
+
 test('who holds off looks for a successor soon, and less and less often', async () => {
   const { clock, store, election } = await leadingBench()
   election.resign(null)

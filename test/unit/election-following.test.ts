@@ -60,8 +60,41 @@ test('contention is asked again soon, and less soon each time', async () => {
     waits.push(waited)
   }
   assert.ok((waits[0] ?? 0) <= 10, `${waits}`)
-  assert.ok(Math.max(...waits) <= 250, `${waits}`)
+  assert.ok(Math.max(...waits) <= 1_000, `${waits}`)
   assert.ok((waits[7] ?? 0) > (waits[0] ?? 0), `${waits}`)
+})
+
+test('contention for a whole ttl is a fault of the store, told once in the same words, and over with the next answer', async () => {
+  const { clock, store, election, reports } = bench()
+  election.start()
+  const contend = async (untilMs: number): Promise<void> => {
+    while (clock.now().steadyMs < untilMs) {
+      await store.last.answer({ kind: 'contended' })
+      const asked = store.asked.length
+      while (store.asked.length === asked) clock.advance(10)
+    }
+  }
+  await contend(9_000)
+  assert.equal(election.status().store.error, null)
+  await contend(12_000)
+  assert.equal(election.status().store.error?.kind, 'unavailable')
+  assert.match(election.status().store.error?.message ?? '', /locked/)
+  assert.equal(new Set(reports.flatMap(({ error }) => error?.message ?? [])).size, 1)
+  assert.ok(store.asked.length < 30, `${store.asked.length} requests in 12 s`)
+  await store.last.answer(refused(1, 9_000))
+  assert.equal(election.status().store.error, null)
+})
+
+test('a follower that keeps failing asks less and less often, up to once a second', async () => {
+  const { clock, store, election } = bench()
+  election.start()
+  for (let time = 0; clock.now().steadyMs < 30_000; time++) {
+    await store.last.fail(new StoreError('unavailable', 'cut off', { cause: null }))
+    const asked = store.asked.length
+    while (store.asked.length === asked) clock.advance(10)
+    assert.ok(time < 62, 'too often')
+  }
+  assert.ok(store.asked.length > 28, 'too seldom')
 })
 
 test('a store out of reach is asked again after the back-off; one that denies, after half a ttl', async () => {

@@ -188,3 +188,49 @@ test('one connection carries many questions', async (t) => {
   socket.destroy()
   assert.match(text, /^HTTP\/1\.1 503[\s\S]*HTTP\/1\.1 200/)
 })
+
+/** What came on a connection that sent `bytes`, until it was closed. */
+function exchange(port: number, bytes: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
+    let text = ''
+    socket.on('data', (chunk) => {
+      text += chunk
+    })
+    socket.on('error', () => undefined)
+    socket.on('close', () => resolve(text))
+  })
+}
+
+test('a connection on which a flood of requests waits is dropped, and delays nobody', async (t) => {
+  const { port, ask } = await startRig(t)
+  for (const path of ['/openapi.json', '/metrics', '/leader']) {
+    await ask(path)
+    const flood = exchange(port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(1_700))
+    const answers = (await flood).split('HTTP/1.1 ').length - 1
+    assert.ok(answers <= 16, `${path}: ${answers} answers`)
+    assert.ok((await ask('/leader')).status > 0)
+  }
+})
+
+test('what is no HTTP is answered in JSON, and not to be stored', async (t) => {
+  const { port } = await startRig(t)
+  for (const [bytes, status] of [
+    ['nonsense\r\n\r\n', '400'],
+    [`GET / HTTP/1.1\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`, '431'],
+  ] as const) {
+    const text = await exchange(port, bytes)
+    assert.match(text, new RegExp(`^HTTP/1.1 ${status} `))
+    assert.match(text, /Cache-Control: no-store/)
+    assert.match(text, /"code":"bad_request"/)
+  }
+})
+
+test('a body that is said to be too large is refused before it is sent', async (t) => {
+  const { port } = await startRig(t)
+  const head =
+    'POST /v1/drained HTTP/1.1\r\nHost: localhost\r\nTenure-Request: 1\r\nContent-Type: application/json\r\n'
+  const text = await exchange(port, `${head}Content-Length: 2000000000\r\n\r\n{`)
+  assert.match(text, /^HTTP\/1.1 413 /)
+  assert.match(text, /body_too_large/)
+})

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { isNamed, readLease, releasedBody, renewedBody } from '../../src/stores/kubernetes/lease.ts'
-import { formatMicros, nextTime, parseMicros } from '../../src/stores/kubernetes/micro-time.ts'
+import { formatMicros, nextTime, parseMicros, renewalTime } from '../../src/stores/kubernetes/micro-time.ts'
 import { leaseName } from '../../src/stores/kubernetes/names.ts'
 
 const DATE_MS = Date.UTC(2026, 10, 30, 12, 0, 0, 7)
@@ -25,6 +25,15 @@ test('a time is read with any number of digits, and in any zone', () => {
   assert.equal(parseMicros('2026-11-30T13:00:00.007000123+01:00'), DATE_MS * 1_000)
   assert.equal(parseMicros('2026-11-30T12:00:00Z'), (DATE_MS - 7) * 1_000)
   assert.equal(parseMicros('yesterday'), null)
+})
+
+test('a renewal is dated in another second than the one before, which is all that client-go can tell apart', () => {
+  assert.equal(renewalTime(null, DATE_MS), '2026-11-30T12:00:00.007000Z')
+  assert.equal(renewalTime('2026-11-30T11:59:59.999999Z', DATE_MS), '2026-11-30T12:00:00.007000Z')
+  assert.equal(renewalTime('2026-11-30T12:00:00.006000Z', DATE_MS), '2026-11-30T12:00:01.000000Z')
+  // Never further ahead of the wall clock than a second.
+  assert.equal(renewalTime('2026-11-30T12:00:01.000000Z', DATE_MS), '2026-11-30T12:00:01.000001Z')
+  assert.equal(renewalTime('2027-11-30T12:00:00.000000Z', DATE_MS), '2027-11-30T12:00:00.000001Z')
 })
 
 test('the next time is now, or a microsecond after the one before where that lies ahead', () => {

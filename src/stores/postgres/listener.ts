@@ -2,7 +2,7 @@
  * Wake-ups: one connection that listens for releases, for all elections watched. Hints only: while it is away
  * nothing is lost but time, and when it is back everybody is woken once.
  */
-import type { Clock } from '../../clock/clock.ts'
+import { type Clock, longestElapsedMs } from '../../clock/clock.ts'
 import { Deadline } from '../deadline.ts'
 import type { Hint, StoreContext, Watch } from '../store.ts'
 import type { Connector } from './connect.ts'
@@ -61,12 +61,15 @@ export class Listener {
   async #run(): Promise<void> {
     let failures = 0
     while (!this.#stop.signal.aborted) {
+      const since = this.#clock.now()
       const outcome = await this.#listen().catch((): 'failed' => 'failed')
       if (outcome === 'pooled') {
         this.#note('PostgreSQL is reached through a pooler, which passes no notifications: polling instead')
         return
       }
-      failures = outcome === 'ended' ? 0 : failures + 1
+      // A server that ends idle sessions would else be connected to, and everybody woken, over and over.
+      const lasted = longestElapsedMs(since, this.#clock.now()) > BACKOFF_MOST_MS
+      failures = outcome === 'ended' && lasted ? 0 : failures + 1
       await this.#pause(Math.min(BACKOFF_MOST_MS, BACKOFF_LEAST_MS * 2 ** failures))
     }
   }

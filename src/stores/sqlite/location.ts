@@ -79,6 +79,11 @@ export function checkPlace(path: string, note: (message: string) => void): void 
   if (isFolder(path)) {
     throw misconfigured(`${path} is a folder: name a file in it, such as ${join(path, 'tenure.db')}`)
   }
+  if (existsSync(path) && !isPlainFile(path)) {
+    throw misconfigured(
+      `${path} is no regular file (a device, a pipe or a socket): name a file on a local disk`,
+    )
+  }
   const present = nearestPresent(path)
   if (present !== path && !isFolder(present)) {
     throw misconfigured(`${path} lies below ${present}, which is a file: name a path below a folder`)
@@ -111,6 +116,11 @@ function nearestPresent(path: string): string {
 /** What may not be looked at counts as no folder: the requests will say so. */
 function isFolder(path: string): boolean {
   return ifReadable(() => statSync(path).isDirectory()) ?? false
+}
+
+/** As with `isFolder`: what may not be looked at is left to the requests. */
+function isPlainFile(path: string): boolean {
+  return ifReadable(() => statSync(path).isFile()) ?? true
 }
 
 function isMountedAlone(path: string): boolean {
