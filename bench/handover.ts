@@ -7,12 +7,13 @@ const HANDOVERS = 200
 const HOLD_OFF_MS = 400
 const HANDOVER_MOST_MS = 5_000
 
-interface Answer {
+export interface Answer {
   readonly leading: boolean
   readonly generation: number | null
 }
 
-function drained(port: number, generation: number): Promise<number> {
+/** Says `drained`; the status of the answer. */
+export function drained(port: number, generation: number): Promise<number> {
   const body = JSON.stringify({ generation })
   return new Promise((resolve, reject) => {
     const headers = {
@@ -32,7 +33,7 @@ function drained(port: number, generation: number): Promise<number> {
   })
 }
 
-async function answerOf(port: number): Promise<Answer> {
+export async function answerOf(port: number): Promise<Answer> {
   return JSON.parse((await ask(port, '/v1/leadership')).body)
 }
 

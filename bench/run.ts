@@ -1,9 +1,10 @@
-/** `npm run bench [-- throughput|memory|start|handover …]`: everything that docs/performance.md reports. */
+/** `npm run bench [-- throughput|memory|start|handover|kubernetes …]`: everything that docs/performance.md reports. */
 import { existsSync } from 'node:fs'
 import { systemClock } from '../src/clock/system-clock.ts'
 import { migrate } from '../src/stores/postgres/migrate.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { handover } from './handover.ts'
+import { kubernetes } from './kubernetes.ts'
 import { memory } from './memory.ts'
 import { BUNDLE, print } from './rig.ts'
 import { start } from './start.ts'
@@ -27,3 +28,4 @@ if (wants('memory') || wants('handover')) {
     await postgres.dispose()
   }
 }
+if (wants('kubernetes')) await kubernetes()

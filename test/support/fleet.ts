@@ -11,6 +11,8 @@ export interface FleetSettings {
   readonly size?: number
   /** Leaves what is loaded when it is first asked for to the test. */
   readonly cold?: boolean
+  /** Of each member, made when it starts. */
+  readonly environment?: () => Promise<NodeJS.ProcessEnv>
 }
 
 export class Fleet {
@@ -19,15 +21,19 @@ export class Fleet {
   readonly watcher = new Watcher(this.election)
   readonly #t: TestContext
   readonly #args: readonly string[]
+  readonly #environment: () => Promise<NodeJS.ProcessEnv>
 
-  constructor(t: TestContext, args: readonly string[]) {
+  constructor(t: TestContext, { args, environment = async () => ({}) }: FleetSettings) {
     this.#t = t
     this.#args = [...args, '--election', this.election]
+    this.#environment = environment
   }
 
   /** One more member, watched from the moment it answers. */
   async add(...args: readonly string[]): Promise<SidecarProcess> {
-    const member = new SidecarProcess(`candidate-${this.members.length + 1}`, [...this.#args, ...args])
+    const environment = await this.#environment()
+    const identity = `candidate-${this.members.length + 1}`
+    const member = new SidecarProcess(identity, [...this.#args, ...args], { environment })
     this.members.push(member)
     this.#t.after(() => member.end())
     await member.listening()
@@ -49,10 +55,11 @@ export class Fleet {
 /** Runs `body` with a fleet, and afterwards fails if two of it ever led at once. */
 export async function withFleet(
   t: TestContext,
-  { args, size = 3, cold = false }: FleetSettings,
+  settings: FleetSettings,
   body: (fleet: Fleet) => Promise<void>,
 ): Promise<void> {
-  const fleet = new Fleet(t, args)
+  const { size = 3, cold = false } = settings
+  const fleet = new Fleet(t, settings)
   try {
     await Promise.all(Array.from({ length: size }, () => fleet.add()))
     if (!cold) await Promise.all(fleet.members.map((member) => member.ask('/v1/history')))

@@ -4,7 +4,7 @@
  */
 import type { TenureKey } from '../../election/tenure.ts'
 import { type Candidate, StoreError } from '../store.ts'
-import { nextTime } from './micro-time.ts'
+import { nextTime, renewalTime } from './micro-time.ts'
 
 const API_VERSION = 'coordination.k8s.io/v1'
 /** `leaseTransitions` is an int32; one more would wrap, and be refused for ever. */
@@ -117,7 +117,7 @@ export function acquiredBody(
 export function renewedBody(record: LeaseRecord, ttlMs: number, dateMs: number): Json {
   return withSpec(record, {
     leaseDurationSeconds: seconds(ttlMs),
-    renewTime: nextTime(record.renewTime, dateMs),
+    renewTime: renewalTime(record.renewTime, dateMs),
   })
 }
 

@@ -3,7 +3,9 @@
  * runs, so nothing is scheduled, and what a controller would make is made by hand.
  */
 import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -171,6 +173,17 @@ export class ApiServer {
       request.once('error', reject)
       request.end(body === undefined ? undefined : JSON.stringify(body))
     })
+  }
+
+  /** The beginning of an answer that goes on, as that of a watch; asked as an administrator. Must be destroyed. */
+  async stream(path: string): Promise<IncomingMessage> {
+    const ca = await this.ca()
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` }
+    const request = https.get({ host: '127.0.0.1', port: this.port, path, ca, agent: false, headers })
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    if (response.statusCode === 200) return response
+    response.destroy()
+    throw new Error(`GET ${path}: ${response.statusCode}`)
   }
 
   /** As `request`, for what has to succeed. */
