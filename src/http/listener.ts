@@ -1,4 +1,4 @@
-import type { RequestListener, Server } from 'node:http'
+import type { RequestListener, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../clock/clock.ts'
@@ -99,18 +99,30 @@ function refuseGarbage(error: NodeJS.ErrnoException, socket: Duplex): void {
  * arrives in one piece, and would be answered in one turn of the loop, in which nothing is renewed.
  */
 function bounded(handle: RequestListener): RequestListener {
-  const waiting = new WeakMap<Socket, number>()
+  const lines = new WeakMap<Socket, Line>()
   return (request, response) => {
     const { socket } = request
-    const count = (waiting.get(socket) ?? 0) + 1
-    if (count > UNANSWERED_MOST) {
-      socket.destroy()
-      return
+    const line = lines.get(socket)
+    if (line === undefined) {
+      lines.set(socket, { last: response, waiting: 1 })
+    } else {
+      // Answers go out in order: once the last one has, none is waited for.
+      line.waiting = line.last.writableFinished ? 1 : line.waiting + 1
+      line.last = response
+      if (line.waiting > UNANSWERED_MOST) {
+        socket.destroy()
+        return
+      }
     }
-    waiting.set(socket, count)
-    response.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1))
     handle(request, response)
   }
+}
+
+/** The requests of one connection. */
+interface Line {
+  last: ServerResponse
+  /** How many came since all were answered. */
+  waiting: number
 }
 
 /** Where a server really listens. */
