@@ -37,6 +37,10 @@ export interface AccessSource {
 
 /** Tokens and certificates that were replaced are found within this time; the kubelet does so well before an end. */
 const FRESH_MS = 50_000
+/** A reading that takes longer is given up, and begun again by the next request. */
+const READ_MOST_MS = 10_000
+/** How long a request waits for a new reading while there is an old one. */
+const STALE_AFTER_MS = 100
 
 /** The present access: read anew when it is no longer fresh, kept where that does not succeed. */
 export class AccessReader {
@@ -59,7 +63,10 @@ export class AccessReader {
     }
   }
 
-  /** What a file held a moment ago serves, where it cannot be read just now. */
+  /**
+   * What was read last serves while it is read anew, and where that does not succeed: a program for credentials may
+   * take its time, and a lease does not wait for it.
+   */
   get(): Promise<Access> {
     const last = this.#last
     if (last !== null && longestElapsedMs(last.at, this.#clock.now()) < FRESH_MS)
@@ -67,15 +74,25 @@ export class AccessReader {
     this.#reading ??= this.#read().finally(() => {
       this.#reading = null
     })
-    return last === null ? this.#reading : this.#reading.catch(() => last.access)
+    if (last === null) return this.#reading
+    // A file is read in time; a program may not be.
+    return within(this.#clock, STALE_AFTER_MS, this.#reading).catch(() => last.access)
   }
 
   async #read(): Promise<Access> {
     const at = this.#clock.now()
     const renew = this.#renew
-    const access = await this.#source.read(renew)
+    const access = await within(this.#clock, READ_MOST_MS, this.#source.read(renew))
     this.#renew = false
     this.#last = { access, at }
     return access
   }
+}
+
+function within<T>(clock: Clock, mostMs: number, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = new Error(`no credentials within ${mostMs} ms: is a program for them waiting for something?`)
+    const cancel = clock.after(mostMs, () => reject(late))
+    work.then(resolve, reject).finally(cancel)
+  })
 }

@@ -4,7 +4,7 @@ import { VERSION } from '../../version.ts'
 import { Deadline, pause, untilAborted } from '../deadline.ts'
 import { type Attempt, StoreError } from '../store.ts'
 import { type Access, AccessReader, type AccessSource } from './access.ts'
-import { type About, isNoLease, isTlsFault, refusal, translate, type Verb } from './errors.ts'
+import { type About, isAnonymous, isNoLease, isTlsFault, refusal, translate, type Verb } from './errors.ts'
 import { type LeaseRecord, readLease } from './lease.ts'
 import { type Call, type Reply, type Stream, Transport } from './transport.ts'
 
@@ -150,7 +150,7 @@ export class LeaseApi {
     const call = { method, path: `${path}?${timeout}`, body, userAgent: agentOf(name) }
     try {
       const reply = await this.#transport.send(access, call, bounds.signal)
-      if (reply.status === UNAUTHORIZED) this.#access.reject(access)
+      if (reply.status === UNAUTHORIZED || isAnonymous(reply)) this.#access.reject(access)
       this.#heed(reply.retryAfterMs)
       return reply
     } catch (error) {

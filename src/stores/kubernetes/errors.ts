@@ -45,6 +45,14 @@ export function isNoLease(reply: Reply): boolean {
   return reply.status === 404 && readStatus(reply).kind === 'leases'
 }
 
+const NOBODY =
+  'no credentials were sent: give the user of the kubeconfig a token, a certificate or a program for them'
+
+/** Whether the API server did not know us at all: then it is not rights that are missing. */
+export function isAnonymous({ status, text }: Reply): boolean {
+  return status === 403 && text.includes('system:anonymous')
+}
+
 /** What is wrong, for a reply that is neither a success nor a value. */
 export function refusal(reply: Reply, about: About): StoreError {
   const status = readStatus(reply)
@@ -59,6 +67,7 @@ export function refusal(reply: Reply, about: About): StoreError {
       if (status.causes.includes('NamespaceTerminating')) {
         return fault('misconfigured', `use a namespace other than ${about.namespace}, or wait for a new one`)
       }
+      if (isAnonymous(reply)) return fault('denied', NOBODY)
       return fault('denied', ruleFor(about))
     case 404:
       return status.kind === 'namespaces'

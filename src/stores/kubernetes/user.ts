@@ -34,6 +34,8 @@ async function plainCredentials(user: User, tokenFile: string | null): Promise<C
     readOr(user.keyFile, user.keyData),
     tokenFile === null ? null : readFile(tokenFile, 'utf8'),
   ])
+  // While it is being replaced it may be empty for a moment. Without a token we would be somebody else: nobody.
+  if (fileToken?.trim() === '') throw new Error(`the token file ${tokenFile} is empty`)
   const token = (fileToken ?? user.token ?? '').trim()
   const headers: Record<string, string> = { ...impersonation(user) }
   if (token !== '') headers.authorization = `Bearer ${token}`
@@ -48,7 +50,16 @@ function throughLibrary(kept: User, load: () => Promise<Authenticator>): Identif
     loading ??= load()
     const options: https.RequestOptions = { headers: {} }
     const [plain, authenticator] = await Promise.all([plainCredentials(user, tokenFile), loading])
-    await authenticator.applyAuthentication(kept, options)
+    try {
+      await authenticator.applyAuthentication(kept, options)
+      if (!hasProof(options)) throw new Error('it gave neither a token nor a certificate')
+    } catch (error) {
+      // The authenticator may have kept what was no good: the next attempt begins with a new one.
+      loading = null
+      throw new Error(`${sourceOf(kept)}: ${error instanceof Error ? error.message.trim() : String(error)}`, {
+        cause: error,
+      })
+    }
     const given = Object.entries((options.headers ?? {}) as Record<string, unknown>)
     const headers = given.map(([name, value]) => [name.toLowerCase(), String(value)])
     return {
@@ -57,6 +68,17 @@ function throughLibrary(kept: User, load: () => Promise<Authenticator>): Identif
       headers: { ...plain.headers, ...Object.fromEntries(headers) },
     }
   }
+}
+
+function hasProof({ headers, cert }: https.RequestOptions): boolean {
+  const names = Object.keys(headers ?? {}).map((name) => name.toLowerCase())
+  return cert !== undefined || names.includes('authorization')
+}
+
+/** Who is to give the credentials, for people. */
+function sourceOf({ name, exec, authProvider }: User): string {
+  if (exec) return `the program ${exec.command} of the user ${name}`
+  return `the auth-provider ${authProvider?.name} of the user ${name}`
 }
 
 async function execAuthenticator(): Promise<Authenticator> {
