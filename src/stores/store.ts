@@ -12,7 +12,7 @@ export interface StoreContext {
 
 /** Where the store is, and how to prove who we are to it. */
 export interface StoreSettings {
-  /** `sqlite:PATH`, `postgres://…`, `postgres:`. */
+  /** `sqlite:PATH`, `postgres://…`, `postgres:`, `kubernetes://NAMESPACE`, `kubernetes:`. */
   readonly url: string
   readonly password: string | null
   /** Re-read at each connect. */

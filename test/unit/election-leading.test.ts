@@ -171,3 +171,12 @@ test('a listener that throws is reported, and neither the tenure nor other liste
   assert.ok(heard.includes('leading'))
   assert.equal(faults.length > 0, true)
 })
+
+test('a takeover is one piece of news: the holder that it brings is not told again', async () => {
+  const { store, election } = bench()
+  const heard: string[] = []
+  election.onTransition(({ from, to }) => heard.push(`${from} ${to}`))
+  election.start()
+  await store.last.answer(granted(1))
+  assert.deepEqual(heard, ['following leading'])
+})
