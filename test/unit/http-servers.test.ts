@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { listen } from '../../src/http/listener.ts'
 import { createServers } from '../../src/http/servers.ts'
 import { ManualClock } from '../support/clock.ts'
-import { FakeElection, FakeSidecar, FOLLOWING, LEADING, startRig } from './http-fixtures.ts'
+import { eventually, FakeElection, FakeSidecar, FOLLOWING, LEADING, startRig } from './http-fixtures.ts'
 
 test('a method that a path does not take is refused with those that it takes', async (t) => {
   const { ask } = await startRig(t)
@@ -233,4 +233,23 @@ test('a body that is said to be too large is refused before it is sent', async (
   const text = await exchange(port, `${head}Content-Length: 2000000000\r\n\r\n{`)
   assert.match(text, /^HTTP\/1.1 413 /)
   assert.match(text, /body_too_large/)
+})
+
+test('scrapes that come together share one rendering, and the next one has its own', async (t) => {
+  let renderings = 0
+  const held = Promise.withResolvers<void>()
+  const metrics = async (): Promise<string> => {
+    renderings++
+    await held.promise
+    return 'up 1\n'
+  }
+  const { port, ask } = await startRig(t, { registry: { contentType: 'text/plain', metrics } })
+  const scrape = 'GET /metrics HTTP/1.1\r\nHost: a\r\n'
+  const together = exchange(port, `${scrape}\r\n${scrape}Connection: close\r\n\r\n`)
+  await eventually('a rendering began', () => renderings > 0)
+  held.resolve()
+  assert.equal((await together).split('up 1').length - 1, 2)
+  assert.equal(renderings, 1)
+  await ask('/metrics')
+  assert.equal(renderings, 2)
 })
