@@ -1,7 +1,9 @@
-/** The rights that a candidate needs, as GRANTs to paste. */
+/** The rights of the roles that meet in a database, as GRANTs to paste. */
 
 /** Stands for the role that Tenure logs in as. */
 export const ROLE = 'tenure_candidate'
+/** Stands for the role whose writes are fenced: it may ask the guards, and not touch the lease. */
+export const APPLICATION_ROLE = 'tenure_application'
 
 export const RIGHTS = ['usage', 'read', 'write', 'seed', 'version'] as const
 /** What a right is for: using the schema, reading, writing and seeding leases, and reading the schema's version. */
@@ -15,20 +17,46 @@ const PRIVILEGES: Readonly<Record<Right, string>> = {
   version: 'SELECT ON tenure.migration',
 }
 
+const GUARDS = [
+  'tenure.guard(text, uuid, bigint)',
+  'tenure.try_guard(text, uuid, bigint)',
+  'tenure.current(text)',
+  'tenure.guard_resource(text, uuid, bigint)',
+  'tenure.try_guard_resource(text, uuid, bigint)',
+] as const
+
+const TABLE_GUARDS = [
+  'tenure.guard_table(regclass, text)',
+  'tenure.unguard_table(regclass)',
+  'tenure.guard_row()',
+] as const
+
 /** `role` is quoted as SQL wants it. */
 export function grantsFor(rights: readonly Right[], role: string): string {
   return rights.map((right) => `GRANT ${PRIVILEGES[right]} TO ${role};`).join(' ')
 }
 
+function executes(functions: readonly string[], role: string): string[] {
+  return functions.map((one) => `GRANT EXECUTE ON FUNCTION ${one} TO ${role};`)
+}
+
 /** The file for administrators. */
 export function rolesScript(): string {
   return [
-    `-- The rights of a candidate. Replace ${ROLE} by the role that Tenure logs in as; or create it as a`,
-    '-- group, and grant it to such roles:',
+    `-- Replace ${ROLE} by the role that Tenure logs in as, and ${APPLICATION_ROLE} by the one that`,
+    '-- the application writes as; or create them as groups, and grant those to such roles:',
     `--   CREATE ROLE ${ROLE} NOLOGIN;`,
-    `--   GRANT ${ROLE} TO app;`,
-    '-- An observer needs no UPDATE and no INSERT. INSERT is used once for each new election.',
+    `--   CREATE ROLE ${APPLICATION_ROLE} NOLOGIN;`,
+    '',
+    '-- A candidate. An observer needs no UPDATE and no INSERT; INSERT is used once for each new election.',
     ...RIGHTS.map((right) => grantsFor([right], ROLE)),
+    '',
+    '-- An application that fences its writes. It cannot read or change a lease.',
+    grantsFor(['usage'], APPLICATION_ROLE),
+    ...executes(GUARDS, APPLICATION_ROLE),
+    '',
+    '-- Only for a role that binds tables of its own to an election with tenure.guard_table:',
+    ...executes(TABLE_GUARDS, 'OWNER').map((line) => `--   ${line}`),
     '',
   ].join('\n')
 }

@@ -8,6 +8,7 @@ export const lease: Migration = {
   number: 1,
   name: 'lease',
   breaking: true,
+  elects: true,
   sql: `CREATE TABLE tenure.lease (
   election text COLLATE pg_catalog."C" PRIMARY KEY
     CONSTRAINT lease_election_length CHECK (pg_catalog.char_length(election) BETWEEN 1 AND 200),
