@@ -10,6 +10,9 @@ const BEGIN = {
   serializable: 'BEGIN ISOLATION LEVEL SERIALIZABLE',
 } as const
 
+/** The protocol's word for a connection that is in no transaction. */
+const IDLE = 'I'
+
 export interface TransactionOptions {
   /** Default: `read committed`. With the others a guard may also fail with `40001`: begin all of it anew then. */
   readonly isolation?: keyof typeof BEGIN
@@ -64,6 +67,10 @@ async function transaction<T>(
   options: TransactionOptions,
 ): Promise<Fenced<T>> {
   const { connection, giveBack } = await take(database)
+  if ((connection.getTransactionStatus?.() ?? IDLE) !== IDLE) {
+    giveBack(true)
+    throw new Error('the connection is in a transaction already: end it first, or use guard() inside it')
+  }
   // The server may end a transaction that lasts too long; the next query says so, and nobody else has to.
   connection.on('error', ignore)
   let usable = false
