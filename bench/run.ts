@@ -1,8 +1,9 @@
-/** `npm run bench [-- throughput|memory|start|handover|kubernetes …]`: everything that docs/performance.md reports. */
+/** `npm run bench [-- throughput|memory|start|handover|kubernetes|fencing …]`: everything that docs/performance.md reports. */
 import { existsSync } from 'node:fs'
 import { systemClock } from '../src/clock/system-clock.ts'
 import { migrate } from '../src/stores/postgres/migrate.ts'
 import { startPostgres } from '../test/support/postgres.ts'
+import { fencing } from './fencing.ts'
 import { handover } from './handover.ts'
 import { kubernetes } from './kubernetes.ts'
 import { memory } from './memory.ts'
@@ -28,4 +29,5 @@ if (wants('memory') || wants('handover')) {
     await postgres.dispose()
   }
 }
+if (wants('fencing')) await fencing()
 if (wants('kubernetes')) await kubernetes()
