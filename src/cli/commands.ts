@@ -14,5 +14,9 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   history: { summary: 'the tenures that this sidecar has seen', load: () => import('./history.ts') },
   resign: { summary: 'make this instance step down', load: () => import('./resign.ts') },
   migrate: { summary: 'install or update the schema in PostgreSQL', load: () => import('./migrate.ts') },
+  demo: {
+    summary: 'why a lease needs a fence: a story with real processes',
+    load: () => import('./demo.ts'),
+  },
   config: { summary: 'show the settings, or their schema', load: () => import('./config.ts') },
 }

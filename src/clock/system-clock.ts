@@ -61,6 +61,14 @@ export function systemClock(): Clock {
   }
 }
 
+let shared: Clock | null = null
+
+/** One for the whole process, for libraries: each keeps a file open, and readings of two must not be compared. */
+export function sharedClock(): Clock {
+  shared ??= systemClock()
+  return shared
+}
+
 /** The monotonic clock of the machine, in milliseconds; `performance.now()` counts from the process start. */
 function sinceBootMs(): number {
   return Number(process.hrtime.bigint() / 1_000_000n)

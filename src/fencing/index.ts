@@ -11,3 +11,5 @@ export {
   withGuard,
   withResourceGuard,
 } from './postgres/transaction.ts'
+export { guardSqliteHighWater, SQLITE_HIGH_WATER_TABLE } from './sqlite/high-water.ts'
+export { guardSqlite } from './sqlite/strict.ts'
