@@ -1,0 +1,3 @@
+module tenure.example/client
+
+go 1.21
