@@ -1,8 +1,9 @@
-/** `npm run bench [-- throughput|memory|start|handover|kubernetes|fencing …]`: everything that docs/performance.md reports. */
+/** `npm run bench [-- claims|throughput|memory|start|handover|kubernetes|fencing …]`: everything that docs/performance.md reports. */
 import { existsSync } from 'node:fs'
 import { systemClock } from '../src/clock/system-clock.ts'
 import { migrate } from '../src/stores/postgres/migrate.ts'
 import { startPostgres } from '../test/support/postgres.ts'
+import { claims } from './claims.ts'
 import { fencing } from './fencing.ts'
 import { handover } from './handover.ts'
 import { kubernetes } from './kubernetes.ts'
@@ -16,6 +17,7 @@ const wants = (name: string): boolean => wanted.length === 0 || wanted.includes(
 
 if (!existsSync(BUNDLE)) throw new Error('dist/tenure.mjs is not there: run "npm run build" first')
 print(`Node ${process.version}`)
+if (wants('claims')) claims()
 if (wants('throughput')) await throughput()
 if (wants('start')) await start()
 if (wants('memory') || wants('handover')) {

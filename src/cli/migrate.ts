@@ -39,6 +39,7 @@ const WORK: OwnFlag<readonly TableName[]> = {
   },
   help: 'add the columns of work leases to these tables instead, and touch nothing else',
   defaultHelp: '',
+  many: true,
 }
 
 export const command: Command = {

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import type { Fault, Origin } from './origin.ts'
 import { isSettingName, SETTING_NAMES, type SettingName, settingOf } from './settings.ts'
 import { didYouMean } from './suggest.ts'
-import { SWITCH, type ValueType } from './value-type.ts'
+import type { ValueType } from './value-type.ts'
 import type { Source, Written } from './written.ts'
 
 /** A flag of one command, beside the settings. */
@@ -11,6 +11,8 @@ export interface OwnFlag<T = unknown> {
   readonly help: string
   /** As help shows it; empty where nothing stands. */
   readonly defaultHelp: string
+  /** May stand several times: the texts are joined by commas. */
+  readonly many?: true
 }
 
 /** What a command line may hold. */
@@ -79,7 +81,7 @@ export function readFlags(argv: readonly string[], rules: FlagRules): Flags {
     if (fault !== null) {
       faults.push(fault)
       refused = token.inlineValue !== true
-    } else if (Object.hasOwn(rules.own, token.name)) own.set(token.name, writtenBy(token))
+    } else if (Object.hasOwn(rules.own, token.name)) keepOwn(own, token, rules)
     else if (isSettingName(token.name)) keep(written, token.name, writtenBy(token))
   }
   for (const extra of positionals.slice(rules.argumentsMost)) {
@@ -98,6 +100,13 @@ function keep(written: Map<SettingName, Written[]>, name: SettingName, value: Wr
   written.set(name, [...before, value])
 }
 
+function keepOwn(own: Map<string, Written>, token: OptionToken, rules: FlagRules): void {
+  const { name } = token
+  const value = writtenBy(token)
+  const before = rules.own[name]?.many === true ? own.get(name) : undefined
+  own.set(name, before === undefined ? value : { ...value, text: `${before.text},${value.text}` })
+}
+
 function writtenBy(token: OptionToken): Written {
   const origin: Origin = { kind: 'flag', text: `flag ${token.rawName}` }
   return { text: token.value ?? 'true', origin }
@@ -114,8 +123,8 @@ function faultOf(token: OptionToken, rules: FlagRules): Fault | null {
     return { where, rule, remedy: `see "tenure help ${rules.command}"` }
   }
   if (isSwitch(token.name, rules)) {
-    const parsed = SWITCH.parse(writtenBy(token).text)
-    return parsed.ok ? null : { where, rule: parsed.rule, remedy: parsed.remedy }
+    const parsed = typeOf(token.name, rules)?.parse(writtenBy(token).text)
+    return parsed === undefined || parsed.ok ? null : { where, rule: parsed.rule, remedy: parsed.remedy }
   }
   const missing = token.value === undefined || (!token.inlineValue && token.value.startsWith('--'))
   if (!missing) return null

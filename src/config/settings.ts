@@ -11,6 +11,7 @@ import {
   SECRET,
   STORE_URL,
   SWITCH,
+  SWITCH_OR_NAME,
   type ValueType,
   WEB_URL,
 } from './value-type.ts'
@@ -21,6 +22,7 @@ export const GROUPS = {
   Election: '--election fleet-manager --identity web-1',
   Timing: '--ttl 10s --margin 2s',
   Application: '--app-health http://127.0.0.1:8080/healthz --drain 20s',
+  Claims: '--claims --claims-while-leading',
   Listening: '--listen 127.0.0.1:4050 --ops-listen 0.0.0.0:9090',
   General: '--config tenure.yaml --log-format json',
 } as const
@@ -147,6 +149,14 @@ const SETTINGS = {
     optional(DURATION),
     'none',
     'a leader resigns whose application did not ask for this long',
+  ),
+
+  claims: setting('Claims', SWITCH, 'false', 'keep a book of claims on paths, under /v1/claims'),
+  'claims-while-leading': setting(
+    'Claims',
+    SWITCH_OR_NAME,
+    'false',
+    'keep claims only while leading; with several elections =NAME says which',
   ),
 
   listen: setting('Listening', LOOPBACK_ADDRESS, '127.0.0.1:4040', 'where the API answers, on loopback'),

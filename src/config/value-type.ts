@@ -105,6 +105,19 @@ export const SWITCH: ValueType<boolean> = {
   quote: shortened,
 }
 
+/** A switch that may name something: `--flag`, `--flag=NAME`. On without a name is `true`; off is null. */
+export const SWITCH_OR_NAME: ValueType<string | true | null> = {
+  placeholder: '',
+  scalars: ['boolean', 'string'],
+  schema: { anyOf: [{ type: 'boolean' }, NAME.schema] },
+  parse: (text) => {
+    const on = SWITCH.parse(text)
+    return on.ok ? good(on.value || null) : parseName(text)
+  },
+  show: (value) => String(value ?? false),
+  quote: shortened,
+}
+
 const ADDRESS_SCHEMA: JsonSchema = { type: 'string', pattern: '^(\\[[^\\]]+\\]|[^:]+):\\d{1,5}$' }
 
 export const ADDRESS: ValueType<Address> = {

@@ -1,5 +1,6 @@
 import type { StoreSettings } from '../stores/store.ts'
 import type { Address } from './address.ts'
+import { readClaimsElection } from './claims-settings.ts'
 import type { Merged } from './merge.ts'
 import type { ValueOf } from './settings.ts'
 import { readStore } from './store-settings.ts'
@@ -18,6 +19,10 @@ export interface Values {
   readonly appHealthFailures: number
   /** Null when polls are not required. */
   readonly requirePollsMs: number | null
+  /** Whether claims are kept. */
+  readonly claims: boolean
+  /** The election that must be led for that; null: none. */
+  readonly claimsWhileLeading: string | null
   /** A loopback address. */
   readonly listen: Address
   /** Null when probes and metrics answer on `listen`. */
@@ -46,14 +51,16 @@ export function readValues(merged: Merged): Values | null {
     generationFloor: merged.value('generation-floor'),
     drainMs: merged.value('drain'),
     appHealthFailures: merged.value('app-health-failures'),
+    claims: merged.value('claims'),
     listen: merged.value('listen'),
     logLevel: merged.value('log-level'),
     logFormat: merged.value('log-format'),
   }
+  const claimsWhileLeading = readClaimsElection(merged, required)
   checkPolls(merged, optional.requirePollsMs)
   checkListeners(merged, required.listen, optional.opsListen)
   if (store === null || !isComplete(required)) return null
-  return { store, ...optional, ...required }
+  return { store, claimsWhileLeading, ...optional, ...required }
 }
 
 type Complete<T> = { readonly [K in keyof T]: NonNullable<T[K]> }

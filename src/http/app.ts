@@ -1,9 +1,12 @@
 /** Everything but the hot questions and the probes, through express. Loaded when first asked for. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import express from 'express'
+import type { ClaimDesk } from '../claims/desk.ts'
 import type { Clock } from '../clock/clock.ts'
-import { BODY_MOST_BYTES, bodyProblem } from './body.ts'
+import { BODY_MOST_BYTES, bodyProblem, CLAIM_BODY_MOST_BYTES } from './body.ts'
 import { drained, resign } from './calls.ts'
+import type { ClaimPath } from './claims.ts'
+import { CLAIM_ROUTES } from './claims-routes.ts'
 import type { ElectionHandle } from './elections.ts'
 import { EVENTS_HEADERS, streamEvents } from './events.ts'
 import type { Feed, Seats } from './feed.ts'
@@ -26,6 +29,10 @@ export interface Context {
   readonly clock: Clock
   readonly log: HttpLog
   readonly version: string
+  /** Null where no claims are kept. */
+  readonly claims: ClaimDesk | null
+  /** Aborted when the servers stop. */
+  readonly ending: AbortSignal
   /** The paths served on this listener, to name in a 404. */
   readonly served: readonly Path[]
 }
@@ -62,12 +69,14 @@ export function createApp(context: Context): RequestListener {
   mount(app, context, '/v1/drained', ({ election, request, response }) =>
     drained(election, request.body, response),
   )
+  for (const path of Object.keys(CLAIM_ROUTES) as ClaimPath[]) mountClaims(app, context, path)
   mountDocument(app, context)
   app.use((request) => {
     throw unknownPath(request.path, context.served)
   })
-  app.use(((error, _request, response, _next) => {
-    sendError(response, bodyProblem(error) ?? error, context.log)
+  app.use(((error, request, response, _next) => {
+    const mostBytes = request.path in CLAIM_ROUTES ? CLAIM_BODY_MOST_BYTES : BODY_MOST_BYTES
+    sendError(response, bodyProblem(error, mostBytes) ?? error, context.log)
   }) satisfies express.ErrorRequestHandler)
   return app
 }
@@ -75,8 +84,7 @@ export function createApp(context: Context): RequestListener {
 function mount(app: express.Express, context: Context, path: Path, handle: Handle): void {
   const route: Route = ROUTES[path]
   const at = app.route(path)
-  const changes = route.methods.includes('POST')
-  if (changes) at.post(guard, express.json({ limit: BODY_MOST_BYTES, inflate: false }))
+  if (route.methods.includes('POST')) at.post(...guards(BODY_MOST_BYTES))
   at.all((request, response) => {
     if (!takes(path, request.method)) throw wrongMethod(path, request.method)
     const query = readQuery(request.url, route.parameters)
@@ -85,11 +93,34 @@ function mount(app: express.Express, context: Context, path: Path, handle: Handl
   })
 }
 
-const guard: express.RequestHandler = (request, _response, next) => {
-  requireLocalCall(request)
-  requireJson(request)
-  requireSmall(request)
-  next()
+/** What stands before a call that changes something. */
+function guards(mostBytes: number): express.RequestHandler[] {
+  const guard: express.RequestHandler = (request, _response, next) => {
+    requireLocalCall(request)
+    requireJson(request)
+    requireSmall(request, mostBytes)
+    next()
+  }
+  return [guard, express.json({ limit: mostBytes, inflate: false })]
+}
+
+/** Claims need no election. What serves them is loaded with the first call. */
+function mountClaims(app: express.Express, { claims, ending }: Context, path: ClaimPath): void {
+  const route: Route = CLAIM_ROUTES[path]
+  const at = app.route(path)
+  if (claims === null) {
+    at.all(() => {
+      throw claimsOff()
+    })
+    return
+  }
+  if (route.methods.includes('POST')) at.post(...guards(CLAIM_BODY_MOST_BYTES))
+  at.all(async (request, response) => {
+    if (!takes(path, request.method)) throw wrongMethod(path, request.method)
+    const query = readQuery(request.url, route.parameters)
+    const { CLAIM_CALLS } = await import('./claims.ts')
+    await CLAIM_CALLS[path]({ desk: claims, ending, query, request, response })
+  })
 }
 
 /** The document needs no election. */
@@ -142,6 +173,14 @@ function afterRequired(): Problem {
     400,
     'after_required',
     'wait is given without after: a long poll waits for a revision other than the one that the caller knows; add after=REVISION from the last answer',
+  )
+}
+
+function claimsOff(): Problem {
+  return new Problem(
+    404,
+    'claims_off',
+    'no claims are kept here: start the sidecar with --claims, or ask one that was',
   )
 }
 

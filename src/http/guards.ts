@@ -5,7 +5,7 @@
  * rebound name). Neither can do all of this: come from the loopback, name it in `Host`, and add a header.
  */
 import type { IncomingMessage } from 'node:http'
-import { BODY_MOST_BYTES, tooLarge } from './body.ts'
+import { tooLarge } from './body.ts'
 import { Problem } from './problem.ts'
 
 /** Any value will do; what counts is that a plain form or a redirected fetch cannot add it. */
@@ -50,8 +50,8 @@ export function requireLocalCall(request: IncomingMessage): void {
 }
 
 /** @throws Problem 413 before a byte of the body is read, where its length is told. */
-export function requireSmall(request: IncomingMessage): void {
-  if (Number(request.headers['content-length'] ?? 0) > BODY_MOST_BYTES) throw tooLarge()
+export function requireSmall(request: IncomingMessage, mostBytes: number): void {
+  if (Number(request.headers['content-length'] ?? 0) > mostBytes) throw tooLarge(mostBytes)
 }
 
 /** @throws Problem 415 when there is a body that does not say that it is JSON. */

@@ -11,6 +11,9 @@ const PARAMETERS = {
     schema: { type: 'string', default: '30s' },
     description: 'How long to wait at most, with a unit; cut to 60s',
   },
+  path: { required: true, schema: { type: 'string' }, description: 'A path in the workspace' },
+  token: { schema: { type: 'string' }, description: 'Of a grant: who asks' },
+  holder: { schema: { type: 'string' }, description: 'Who asks, by a label; read where there is no token' },
 } as const
 
 const DESCRIPTION =
@@ -60,7 +63,7 @@ function operation(path: string, method: string, route: Route) {
 }
 
 function requestBody(name: keyof typeof SCHEMAS) {
-  const required = name === 'DrainedRequest'
+  const required = name !== 'ResignRequest'
   return { requestBody: { required, content: { 'application/json': { schema: reference(name) } } } }
 }
 

@@ -1,5 +1,10 @@
 /** Every route: its methods, its parameters and its answers. Dispatch, `Allow` and the OpenAPI document read this. */
 
+import { CLAIM_ROUTES } from './claims-routes.ts'
+import type { CLAIM_SCHEMAS } from './claims-schemas.ts'
+
+type ClaimName = keyof typeof CLAIM_SCHEMAS
+
 /** Names of the schemas in `schemas.ts`, and `text` for what is not JSON. */
 type AnswerName =
   | 'Leadership'
@@ -14,6 +19,7 @@ type AnswerName =
   | 'StaleProblem'
   | 'Document'
   | 'text'
+  | ClaimName
 
 export interface Answering {
   readonly description: string
@@ -24,11 +30,13 @@ export interface Answering {
 export interface Route {
   readonly methods: readonly string[]
   readonly summary: string
-  readonly parameters: readonly ('election' | 'after' | 'wait')[]
-  readonly body?: 'ResignRequest' | 'DrainedRequest'
+  readonly parameters: readonly ('election' | 'after' | 'wait' | 'path' | 'token' | 'holder')[]
+  readonly body?: 'ResignRequest' | 'DrainedRequest' | Extract<ClaimName, `${string}Request`>
   readonly answers: Readonly<Record<number, Answering>>
   /** Served on the operations listener when there is one. */
   readonly ops?: true
+  /** Served where claims are kept. */
+  readonly claims?: true
 }
 
 const READ = ['GET', 'HEAD'] as const
@@ -141,6 +149,7 @@ export const ROUTES = {
       500: FAULT,
     },
   },
+  ...CLAIM_ROUTES,
   '/openapi.json': {
     methods: READ,
     summary: 'This document.',

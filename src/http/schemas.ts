@@ -3,20 +3,12 @@
 import * as z from 'zod/mini'
 import en from 'zod/v4/locales/en.js'
 import { REASONS, STATES } from '../election/status.ts'
-import { GENERATION_LIMIT } from '../election/tenure.ts'
+import { CLAIM_SCHEMAS } from './claims-schemas.ts'
 import { Problem as ProblemError } from './problem.ts'
+import { error, generation, milliseconds, time, told } from './shapes.ts'
 
 /** The small form of zod says nothing but "Invalid input" before it is given words. */
 z.config(en())
-
-const generation = z.int().check(z.gte(1), z.lte(GENERATION_LIMIT - 1))
-const milliseconds = z.int().check(z.gte(0))
-const time = z.iso.datetime()
-
-/** A schema with a sentence for people who read the document. */
-function told<S extends z.ZodMiniType>(schema: S, description: string): S {
-  return schema.check(z.describe(description))
-}
 
 export const ResignRequest = z.strictObject({
   holdOff: z.optional(
@@ -112,10 +104,6 @@ const Ready = z.strictObject({
   ok: z.boolean(),
   checks: z.array(z.strictObject({ name: z.string(), ok: z.boolean(), message: z.string() })),
 })
-const error = z.strictObject({
-  code: told(z.string(), 'For programs'),
-  message: told(z.string(), 'For people: the input, the rule and the remedy'),
-})
 const Problem = z.strictObject({ error })
 const StaleProblem = z.strictObject({
   error,
@@ -136,6 +124,7 @@ export const SCHEMAS = {
   StaleProblem,
   ResignRequest,
   DrainedRequest,
+  ...CLAIM_SCHEMAS,
 }
 
 /**

@@ -1,5 +1,6 @@
 /** The listeners: one for the application, and, where asked for, one for probes and metrics. */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import type { ClaimDesk } from '../claims/desk.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Address } from '../config/address.ts'
 import type { Context } from './app.ts'
@@ -28,6 +29,8 @@ export interface ServersOptions {
   readonly opsListen: Address | null
   /** Of the sidecar, for the OpenAPI document. */
   readonly version: string
+  /** Left out where no claims are kept. */
+  readonly claims?: ClaimDesk | null
 }
 
 type SubscriberKind = 'long_poll' | 'events'
@@ -57,12 +60,13 @@ class HttpServers implements Servers {
   readonly #options: ServersOptions
   readonly #context: Context
   #servers: Server[] = []
+  readonly #ending = new AbortController()
   #stopping: Promise<void> | null = null
   #app: Promise<RequestListener> | null = null
 
   constructor(options: ServersOptions) {
     this.#options = options
-    const { sidecar, clock, log, version, opsListen } = options
+    const { sidecar, clock, log, version, opsListen, claims = null } = options
     const onFault = (error: unknown): void =>
       log.error({ err: error }, 'a reader could not be told of a transition')
     this.#context = {
@@ -73,7 +77,11 @@ class HttpServers implements Servers {
       clock,
       log,
       version,
-      served: pathsServed((route) => opsListen === null || route.ops !== true),
+      claims,
+      ending: this.#ending.signal,
+      served: pathsServed(
+        (route) => (opsListen === null || route.ops !== true) && (claims !== null || route.claims !== true),
+      ),
     }
   }
 
@@ -114,6 +122,7 @@ class HttpServers implements Servers {
   async #stop(): Promise<void> {
     const closed = this.#servers.map((server) => closeWithin(server, this.#options.clock, STOP_MOST_MS))
     for (const feed of this.#context.feeds.values()) feed.close()
+    this.#ending.abort()
     await Promise.all(closed)
   }
 

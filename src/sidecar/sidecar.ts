@@ -1,4 +1,5 @@
 /** Puts one process together: elections on a store, what watches them, and what answers for them. */
+import type { ClaimDesk } from '../claims/desk.ts'
 import type { Clock } from '../clock/clock.ts'
 import { Pulse } from '../clock/pulse.ts'
 import { formatAddress } from '../config/address.ts'
@@ -13,6 +14,7 @@ import { createMetrics, type Metrics } from '../metrics/metrics.ts'
 import { openStore } from '../stores/open.ts'
 import type { LeaseStore } from '../stores/store.ts'
 import { HealthCheck, RequiredPolls, type Sign } from './app-health.ts'
+import { createClaims } from './claims.ts'
 import { Polled } from './polled.ts'
 
 /** `/livez` fails when the loop has not turned for this long, or for one ttl where that is longer. */
@@ -29,6 +31,7 @@ interface Wired extends SidecarParts {
   readonly store: LeaseStore
   readonly metrics: Metrics
   readonly elections: readonly Election[]
+  readonly claims: ClaimDesk | null
 }
 
 export class RunningSidecar {
@@ -41,7 +44,7 @@ export class RunningSidecar {
 
   constructor(parts: Wired) {
     this.#parts = parts
-    const { clock, config, elections, metrics, log, version } = parts
+    const { clock, config, elections, claims, metrics, log, version } = parts
     this.#pulse = new Pulse(
       clock,
       () => this.#beat(),
@@ -58,6 +61,7 @@ export class RunningSidecar {
       listen: config.values.listen,
       opsListen: config.values.opsListen,
       version,
+      claims,
     })
     metrics.observe(elections)
     metrics.countSubscribers((election, kind) => this.#servers.subscribers(election, kind))
@@ -175,5 +179,6 @@ export async function createSidecar(parts: SidecarParts): Promise<RunningSidecar
     const settings = { election, identity, session, timing, observer, drainMs, generationFloor }
     return new Election({ settings, store, clock, monitor })
   })
-  return new RunningSidecar({ ...parts, store, metrics, elections })
+  const claims = await createClaims(values, elections, clock)
+  return new RunningSidecar({ ...parts, store, metrics, elections, claims })
 }

@@ -1,6 +1,6 @@
 /** Keeps claims extended while their work runs. */
 import type { Cancel, Clock } from '../clock/clock.ts'
-import { systemClock } from '../clock/system-clock.ts'
+import { sharedClock } from '../clock/system-clock.ts'
 import type { Claimed, Outcome, Result } from './outcome.ts'
 
 export interface ExtenderOptions {
@@ -35,7 +35,7 @@ export class Extender {
   constructor(extend: Extend, items: readonly Claimed[], settings: ExtenderSettings) {
     this.#extend = extend
     this.#everyMs = settings.everyMs
-    this.#clock = settings.clock ?? systemClock()
+    this.#clock = settings.clock ?? sharedClock()
     this.#onError = settings.onError ?? null
     for (const item of items) {
       this.#items.set(item.token, item)

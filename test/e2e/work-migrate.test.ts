@@ -136,6 +136,8 @@ test('--print writes the same as plain SQL, connects nowhere, and the docs show 
   for (const _ of ['once', 'and again']) await sql(stdout)
   assert.deepEqual(await columns('printed'), await columns('app.jobs'))
   const docs = await readFile(new URL('../../docs/work.md', import.meta.url), 'utf8')
+  const repeated = await tenure(['migrate', '--print', '--work', 'app.jobs', '--work', 'public.printed'])
+  assert.equal(repeated.stdout, stdout)
   const one = await tenure(['migrate', '--print', '--work', 'app.jobs'])
   assert.ok(docs.includes(one.stdout), `docs/work.md does not show:\n${one.stdout}`)
 })

@@ -1,6 +1,8 @@
 /** A sidecar whose elections are moved by hand, behind real sockets. */
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import type { TestContext } from 'node:test'
+import { ClaimDesk, type Standing } from '../../src/claims/desk.ts'
+import { WAITS_MOST } from '../../src/claims/limits.ts'
 import type {
   Answer,
   Drained,
@@ -163,7 +165,12 @@ export interface RigOptions {
   readonly ops?: boolean
   readonly listenHost?: string
   readonly registry?: ServersOptions['registry']
+  /** With a claim book, which stands as this says. */
+  readonly claims?: () => Standing
 }
+
+/** As many as may wait: so that all of those can be granted, and then the book is full. */
+const CLAIMS_MOST = WAITS_MOST
 
 const NO_METRICS = { contentType: 'text/plain; version=0.0.4; charset=utf-8', metrics: async () => 'up 1\n' }
 
@@ -172,6 +179,7 @@ export async function startRig(t: TestContext, options: RigOptions = {}): Promis
   const sidecar = new FakeSidecar(elections)
   const clock = new ManualClock()
   const faults: object[] = []
+  const standing = options.claims ?? null
   const servers = createServers({
     sidecar,
     registry: options.registry ?? NO_METRICS,
@@ -180,6 +188,7 @@ export async function startRig(t: TestContext, options: RigOptions = {}): Promis
     listen: { host: options.listenHost ?? '127.0.0.1', port: 0 },
     opsListen: options.ops ? { host: '127.0.0.1', port: 0 } : null,
     version: '0.0.0',
+    claims: standing && new ClaimDesk({ workspace: 'srv', claimsMost: CLAIMS_MOST, clock, standing }),
   })
   const { api, ops } = await servers.start()
   t.after(() => stopAll(servers, clock))

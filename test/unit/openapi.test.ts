@@ -25,7 +25,7 @@ test('docs/openapi.json is what the code generates', () => {
 })
 
 test('the document lists exactly the methods that each path takes', async (t) => {
-  const { ask } = await startRig(t)
+  const { ask } = await startRig(t, { claims: () => ({ valid: true, tenure: '' }) })
   const { paths } = openApiDocument('0.0.0')
   assert.deepEqual(Object.keys(paths).toSorted(), Object.keys(ROUTES).toSorted())
   for (const [path, item] of Object.entries(paths)) {

@@ -1,0 +1,12 @@
+/** Paths in a shared workspace, each held by one holder for a while. docs/claims.md says what it promises. */
+export type { Granted, Refused } from './acquire.ts'
+export type { Attempt, NotWaited, Queued } from './attempt.ts'
+export type { Ahead, Conflict } from './blockers.ts'
+export { type AcquireRequest, ClaimBook, type ClaimBookOptions, type WaitingRequest } from './book.ts'
+export type { ClaimView } from './claim.ts'
+export type { Covering } from './covering.ts'
+export type { BadPath } from './path.ts'
+export type { Pinned, Unpinned } from './pinning.ts'
+export type { Released } from './release.ts'
+export type { BookStatus } from './status.ts'
+export type { Ticket } from './wait-queue.ts'
