@@ -8,21 +8,17 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { deflateRawSync } from 'node:zlib'
-import { build } from 'esbuild'
+import { buildParts, MAIN_PART } from './bundle/parts.ts'
 
 /** Another path may be given, for a test. */
 const OUTPUT = process.argv[2] ?? 'dist/tenure.mjs'
-
-/** Some dependencies are CommonJS, and ask for Node's own modules in its way. */
-const REQUIRE =
-  "import { createRequire as tenureRequire } from 'node:module'; const require = tenureRequire('/');"
 
 /** Where a packed part stands: how far its begin lies from the end of the file, and how long it is. In bytes. */
 type Place = readonly [fromEnd: number, length: number]
 
 /**
  * Keeps the space for young objects at its first megabyte, as little lives long here: 5 MB less in each sidecar.
- * Imports `tenure:main.js`, and reads each part from its own file when it is first imported.
+ * Imports the program, and reads each part from its own file when it is first imported.
  */
 function loader(places: Readonly<Record<string, Place>>): string {
   return `#!/usr/bin/env node
@@ -55,34 +51,12 @@ module.registerHooks({
     return { format: 'module', source: read(places[url.slice(7)]), shortCircuit: true }
   },
 })
-await import('tenure:main.js')
+await import('tenure:${MAIN_PART}')
 `
 }
 
-const { outputFiles } = await build({
-  entryPoints: ['src/cli/main.ts'],
-  outdir: 'dist',
-  write: false,
-  bundle: true,
-  splitting: true,
-  platform: 'node',
-  format: 'esm',
-  target: 'node24',
-  minify: true,
-  legalComments: 'none',
-  // Optional native parts of pg, which are not installed.
-  external: ['pg-native'],
-  // Tables of every charset and every media type of the world, for an API that speaks JSON in UTF-8.
-  alias: {
-    'iconv-lite': './scripts/bundle/iconv-utf8.cjs',
-    'mime-db': './scripts/bundle/mime-types.json',
-  },
-  banner: { js: REQUIRE },
-  logLevel: 'warning',
-})
-
-const packed = outputFiles.map(({ path, contents }) => ({
-  name: path.slice(path.lastIndexOf('/') + 1),
+const packed = (await buildParts()).map(({ name, contents }) => ({
+  name,
   line: `//${deflateRawSync(contents, { level: 9 }).toString('base64')}\n`,
 }))
 const places: Record<string, Place> = {}

@@ -13,6 +13,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   wait: { summary: 'wait until this instance leads, or is ready to', load: () => import('./wait.ts') },
   history: { summary: 'the tenures that this sidecar has seen', load: () => import('./history.ts') },
   resign: { summary: 'make this instance step down', load: () => import('./resign.ts') },
+  drain: { summary: 'step down, and wait until the lease is given back', load: () => import('./drain.ts') },
   migrate: { summary: 'install or update the schema in PostgreSQL', load: () => import('./migrate.ts') },
   demo: {
     summary: 'why a lease needs a fence: a story with real processes',
