@@ -7,6 +7,7 @@ import { configSchema } from '../src/config/schema.ts'
 import { openApiDocument } from '../src/http/openapi.ts'
 import { deployFiles } from '../src/stores/postgres/migrate.ts'
 import { VERSION } from '../src/version.ts'
+import { chartReadmes } from './chart-readme.ts'
 
 const json = (document: unknown): string => `${JSON.stringify(document, null, 2)}\n`
 
@@ -14,6 +15,7 @@ const FILES: Readonly<Record<string, () => string>> = {
   'docs/openapi.json': () => json(openApiDocument(VERSION)),
   'docs/config.schema.json': () => json(configSchema()),
   ...Object.fromEntries([...deployFiles()].map(([name, text]) => [`deploy/postgres/${name}`, () => text])),
+  ...Object.fromEntries([...chartReadmes()].map(([path, text]) => [path, () => text])),
 }
 
 function present(path: string): string | null {

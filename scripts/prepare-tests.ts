@@ -1,7 +1,7 @@
 /**
- * Prepares what the tests need beyond npm's packages: pgbouncer, and the programs of a Kubernetes cluster. Finds
- * them, or installs and builds them where that is possible, else says which tests will be skipped. Quick when
- * nothing is missing; never fails a run.
+ * Prepares what the tests need beyond npm's packages: programs of the system, and those of a Kubernetes cluster with
+ * its tools. Finds them, or installs and builds them where that is possible, else says which tests will be skipped.
+ * Quick when nothing is missing; never fails a run.
  */
 import { spawnSync } from 'node:child_process'
 import { userInfo } from 'node:os'
@@ -28,37 +28,64 @@ function apt(...args: readonly string[]): boolean {
   return false
 }
 
-function install(): boolean {
-  const packages = ['install', '--yes', '--no-install-recommends', 'pgbouncer']
+/** A program that the system's packages bring. */
+interface Tool {
+  readonly name: string
+  /** Debian's. */
+  readonly package: string
+  find(): Promise<boolean> | boolean
+}
+
+const TOOLS: readonly Tool[] = [
+  { name: 'pgbouncer', package: 'pgbouncer', find: async () => (await findPgbouncer()) !== null },
+  { name: 'psql', package: 'postgresql-client', find: () => runs('psql') },
+  { name: 'wget', package: 'wget', find: () => runs('wget') },
+  { name: 'systemd-analyze', package: 'systemd', find: () => runs('systemd-analyze') },
+  { name: 'promtool', package: 'prometheus', find: () => runs('promtool') },
+]
+
+function runs(program: string): boolean {
+  return spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0
+}
+
+async function missingTools(): Promise<readonly Tool[]> {
+  const found = await Promise.all(TOOLS.map((tool) => tool.find()))
+  return TOOLS.filter((_, index) => !found[index])
+}
+
+function install(names: readonly string[]): boolean {
+  const packages = ['install', '--yes', '--no-install-recommends', ...names]
   return apt(...packages) || (apt('update') && apt(...packages))
 }
 
 function canInstall(): boolean {
-  return userInfo().uid === 0 && spawnSync('apt-get', ['--version'], { stdio: 'ignore' }).status === 0
+  return userInfo().uid === 0 && runs('apt-get')
 }
 
-if ((await findPgbouncer()) === null) {
-  if (canInstall()) install()
-  const path = await findPgbouncer()
-  if (path === null)
-    say('THERE IS NO PGBOUNCER: its tests are SKIPPED. Install the package pgbouncer to run them.')
-  else say(`installed ${path}`)
+async function prepareTools(): Promise<void> {
+  const missing = await missingTools()
+  if (missing.length === 0) return
+  if (canInstall()) install(missing.map((tool) => tool.package))
+  for (const { name, package: from } of await missingTools()) {
+    say(`THERE IS NO ${name.toUpperCase()}: its tests are SKIPPED. Install the package ${from} to run them.`)
+  }
 }
 
-/** Builds what is missing of the Kubernetes programs: about ten minutes, once on a machine. */
+/** Builds what is missing of the Kubernetes programs: about twenty minutes, once on a machine. */
 async function buildKubernetes(): Promise<void> {
   const missing = missingBinaries()
   if (missing.length === 0) return
   if (!hasGo()) {
     say(
-      `THERE IS NO ${missing.join(', NO ').toUpperCase()}: the tests that need them are SKIPPED. Install Go to have them built, or set KUBEBUILDER_ASSETS to a folder with kube-apiserver and etcd.`,
+      `THERE IS NO ${missing.join(', NO ').toUpperCase()}: the tests that need them are SKIPPED. Install Go to have them built, or set KUBEBUILDER_ASSETS to a folder that has them.`,
     )
     return
   }
-  say(`building ${missing.join(', ')} from source: some ten minutes, once on this machine`)
+  say(`building ${missing.join(', ')} from source: up to twenty minutes, once on this machine`)
   for (const name of missing) await buildBinary(name, say)
 }
 
+await prepareTools()
 await buildKubernetes().catch((error: Error) => {
   say(`THE KUBERNETES PROGRAMS WERE NOT BUILT, their tests are SKIPPED: ${error.message}`)
 })

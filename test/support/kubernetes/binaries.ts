@@ -1,5 +1,5 @@
 /**
- * The programs of the Kubernetes tests: kube-apiserver, etcd and a candidate made of client-go. From
+ * The programs of the Kubernetes tests: kube-apiserver, etcd, a candidate made of client-go, kubectl and helm. From
  * KUBEBUILDER_ASSETS where that is set, else built once, from the Go modules beside this file, into the user's
  * cache.
  */
@@ -18,7 +18,7 @@ const LOCK_TOUCH_MS = 5_000
 const LOCK_STALE_MS = 60_000
 
 export interface Binary {
-  readonly name: 'kube-apiserver' | 'etcd' | 'leaderelection'
+  readonly name: 'kube-apiserver' | 'etcd' | 'leaderelection' | 'kubectl' | 'helm'
   readonly module: string
   readonly package: string
   readonly version: string
@@ -31,6 +31,7 @@ const VERSION_FLAGS = 'k8s.io/component-base/version'
 const KUBERNETES_MAJOR_MINOR = /^v(\d+)\.(\d+)\./
 
 const KUBERNETES = requiredVersion('apiserver', 'k8s.io/kubernetes')
+const KUBECTL = requiredVersion('kubectl', 'k8s.io/kubernetes')
 
 export const BINARIES: readonly Binary[] = [
   {
@@ -56,6 +57,22 @@ export const BINARIES: readonly Binary[] = [
     version: requiredVersion('leaderelection', 'k8s.io/client-go'),
     ldflags: '-s -w',
     takes: 'a minute',
+  },
+  {
+    name: 'kubectl',
+    module: 'kubectl',
+    package: 'k8s.io/kubernetes/cmd/kubectl',
+    version: KUBECTL,
+    ldflags: `-s -w ${versionFlags(KUBECTL)}`,
+    takes: 'two minutes',
+  },
+  {
+    name: 'helm',
+    module: 'helm',
+    package: 'helm.sh/helm/v4/cmd/helm',
+    version: requiredVersion('helm', 'helm.sh/helm/v4'),
+    ldflags: '-s -w',
+    takes: 'five minutes',
   },
 ]
 
@@ -90,7 +107,7 @@ export function requireBinary(name: Binary['name']): string {
 export function skipReason(names: readonly Binary['name'][] = ['etcd', 'kube-apiserver']): string | false {
   const missing = missingBinaries(names)
   if (missing.length === 0) return false
-  const reason = `THERE IS NO ${missing.join(', NO ').toUpperCase()} FOR THE TESTS ON KUBERNETES: run \`node scripts/prepare-tests.ts\` with Go installed (about ten minutes), or set KUBEBUILDER_ASSETS`
+  const reason = `THERE IS NO ${missing.join(', NO ').toUpperCase()} FOR THE TESTS ON KUBERNETES: run \`node scripts/prepare-tests.ts\` with Go installed (up to twenty minutes), or set KUBEBUILDER_ASSETS`
   if (process.env.CI === 'true') throw new Error(reason)
   return reason
 }
