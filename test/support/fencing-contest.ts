@@ -7,10 +7,11 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Fence } from '../../src/fencing/index.ts'
+import { open } from '../../src/stores/postgres/store.ts'
 import type { LeaseStore } from '../../src/stores/store.ts'
 import { Random } from '../simulation/random.ts'
 import type { FencingBench } from './fencing-bench.ts'
-import { attempt, newCandidate } from './postgres-bench.ts'
+import { attempt, newCandidate, settingsFor } from './postgres-bench.ts'
 
 export const CONTENDERS = 12
 export const TTL_MS = 80
@@ -57,7 +58,8 @@ export async function contest(
   const tally = { refused: 0, failed: 0 }
   const contender = async (index: number) => {
     const random = new Random(seed + index)
-    const store = await bench.postgres.open({ url: bench.candidateUrl })
+    // Its own: what the bench opens, it closes after each test, also while another one runs beside it.
+    const store = await open(settingsFor(bench.candidateUrl), bench.postgres.context())
     await new Contender(store, { form, write, url, random, tally, until }).run()
     await store.close()
   }
