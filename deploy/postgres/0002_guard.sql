@@ -2,16 +2,23 @@
 CREATE FUNCTION tenure.bound_transaction(most_ms integer) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
+  bound text := coalesce(current_setting('tenure.bound', true), '');
   setting text;
-  present interval;
+  present_ms integer;
 BEGIN
+  -- Once for each transaction and bound: to begin the time anew at every question would be no bound.
+  IF split_part(bound, ' ', 1) = pg_current_xact_id()::text AND split_part(bound, ' ', 2)::integer <= most_ms THEN
+    RETURN;
+  END IF;
   FOREACH setting IN ARRAY ARRAY['idle_in_transaction_session_timeout', 'transaction_timeout'] LOOP
-    present := current_setting(setting, true)::interval;
-    -- PostgreSQL before 17 has no transaction_timeout. Zero is none.
-    IF present = interval '0' OR present > make_interval(secs => most_ms / 1000.0) THEN
-      PERFORM set_config(setting, most_ms::text, true);
-    END IF;
+    -- PostgreSQL before 17 has no transaction_timeout.
+    CONTINUE WHEN current_setting(setting, true) IS NULL;
+    present_ms := extract(epoch FROM current_setting(setting)::interval) * 1000;
+    -- Zero is none. A timer that runs already keeps its time whatever is set, unless it is stopped first.
+    PERFORM set_config(setting, '0', true);
+    PERFORM set_config(setting, least(nullif(present_ms, 0), most_ms)::text, true);
   END LOOP;
+  PERFORM set_config('tenure.bound', concat(pg_current_xact_id(), ' ', most_ms), true);
 END
 $body$;
 

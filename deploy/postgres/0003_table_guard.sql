@@ -22,7 +22,7 @@ CREATE FUNCTION tenure.guard_row() RETURNS trigger
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
 BEGIN
   IF current_setting('tenure.guarded', true) IS DISTINCT FROM
-    concat(pg_current_xact_id_if_assigned(), ' ', TG_ARGV[0], ' ', current_setting('tenure.fence', true))
+    concat(pg_current_xact_id(), ' ', TG_ARGV[0], ' ', current_setting('tenure.fence', true))
   THEN
     PERFORM tenure.guard_write(TG_ARGV[0], TG_RELID::regclass);
   END IF;
@@ -38,7 +38,8 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $body$
 DECLARE
   member record;
   kind "char" := (SELECT c.relkind FROM pg_class c WHERE c.oid = relation);
-  bound bytea := convert_to(election, 'UTF8') || decode('00', 'hex');
+  guard oid := 'tenure.guard_row()'::regprocedure;
+  bound bytea := convert_to(election, getdatabaseencoding()) || decode('00', 'hex');
 BEGIN
   IF kind IS NULL OR kind NOT IN ('r', 'p') THEN
     RAISE EXCEPTION USING ERRCODE = '42809', MESSAGE = format('tenure: %s is not a table', coalesce(relation::text, '(null)')),
@@ -53,12 +54,19 @@ BEGIN
     )
     SELECT c.oid::regclass AS name, c.relispartition AND c.oid <> relation AS inherits,
       r.oid IS NOT NULL AS has_row, r.tgparentid <> 0 AS is_clone, t.oid IS NOT NULL AS has_truncate,
-      coalesce(r.tgargs, t.tgargs) AS args
+      coalesce(r.tgargs, t.tgargs) AS args,
+      coalesce(r.tgenabled NOT IN ('O', 'A') OR r.tgfoid <> guard, false)
+        OR coalesce(t.tgenabled NOT IN ('O', 'A') OR t.tgfoid <> guard, false) AS is_off
     FROM tree JOIN pg_class c ON c.oid = tree.oid AND c.relkind IN ('r', 'p')
       LEFT JOIN pg_trigger r ON r.tgrelid = c.oid AND r.tgname = 'tenure_guard'
       LEFT JOIN pg_trigger t ON t.tgrelid = c.oid AND t.tgname = 'tenure_guard_truncate'
     ORDER BY c.oid = relation
   LOOP
+    IF member.is_off THEN
+      RAISE EXCEPTION USING ERRCODE = '55000',
+        MESSAGE = format('tenure: a trigger of %s that is named like the guard is switched off, or is another one', member.name),
+        HINT = format('Enable it, or drop it and guard the table again: SELECT tenure.unguard_table(%L);', member.name);
+    END IF;
     IF member.args <> bound THEN
       RAISE EXCEPTION USING ERRCODE = '55000',
         MESSAGE = format('tenure: %s is guarded by another election', member.name),

@@ -9,6 +9,9 @@ import type { Settings } from './options.ts'
 /** A session goes into SQL as part of a setting: nothing but a UUID passes. */
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
+/** No sidecar promises more; whatever says so is not believed further. */
+const PROMISE_MOST_MS = 1_000
+
 /** "Not leading", and what is needed to wait for better. */
 export interface Unled {
   readonly leading: false
@@ -67,7 +70,7 @@ function readLeading(body: Fields, settings: Settings, sentAt: Instant, now: Ins
     (validForMs as number) >= 1
   if (!inFull) return unled('malformed', `${notASidecar(settings)}; it said "leading" without a whole tenure`)
   const fence: Fence = { election: String(body.election), session, generation }
-  const until = later(sentAt, validForMs as number)
+  const until = later(sentAt, Math.min(validForMs as number, PROMISE_MOST_MS))
   if (remainingMs(until, now) >= 1) return { leading: true, fence, sentAt, until }
   const message = `the answer "leading" was valid for ${validForMs} ms and came later than that: ask again`
   return unled('late', message, { current: currentOf(body) })

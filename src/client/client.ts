@@ -35,7 +35,8 @@ export class TenureClient {
 
   /**
    * Waits until this instance leads, calls `fn` once, and keeps its tenure valid until it has settled; then
-   * declares the work drained, so that the lease is released. `fn` must heed its signal: it is waited for in any case.
+   * declares the work of *this instance* drained, so that the lease is released: another process beside the same sidecar
+   * would lose its promise by that. `fn` must heed its signal: it is waited for in any case.
    *
    * Rejects only with what `fn` threw while this instance led.
    */

@@ -74,7 +74,9 @@ export type RunOutcome<T> =
 export interface RunOptions {
   /** Stops the run: ends the wait, or aborts the signal of the function and waits for it. */
   readonly signal?: AbortSignal | undefined
-  /** Told what is in the way, while waiting to lead, at each question. */
+  /** Whether to declare the work drained when it has settled. False where other processes work beside this sidecar. */
+  readonly drained?: boolean | undefined
+  /** Told what is in the way, while waiting to lead, at each question. It must not throw. */
   readonly waiting?: ((check: NotLeading) => void) | undefined
 }
 
@@ -86,7 +88,7 @@ export async function run<T>(desk: Desk, fn: RunFunction<T>, options: RunOptions
     const live = await lead(desk, options)
     if (live === null) return { ended: 'stopped', tenure: null, work: null }
     // Another run of this client may have declared the tenure drained since the answer.
-    if (live.validForMs > 0) return runUnder(desk, live, fn, options.signal)
+    if (live.validForMs > 0) return runUnder(desk, live, fn, options)
   }
 }
 
@@ -107,7 +109,7 @@ async function runUnder<T>(
   desk: Desk,
   live: Live,
   fn: RunFunction<T>,
-  stop: AbortSignal | undefined,
+  { signal: stop, drained = true }: RunOptions,
 ): Promise<RunOutcome<T>> {
   const working = new AbortController()
   const keeping = new AbortController()
@@ -118,7 +120,7 @@ async function runUnder<T>(
     keeping.abort()
     working.abort(new TenureLostError(loss))
   }
-  desk.drains.begin(live.fence)
+  if (drained) desk.drains.begin(live.fence)
   const forget = onAbort(stop, () => working.abort(stop?.reason))
   // A run that is being stopped still leads: its validity is kept up until the function has settled.
   const kept = keep(desk, live, keeping.signal).then((over) => over !== null && lose(over))
@@ -131,7 +133,7 @@ async function runUnder<T>(
   keeping.abort()
   forget()
   await kept
-  await desk.drains.finish(live.fence)
+  if (drained) await desk.drains.finish(live.fence)
   return outcome(live.fence, work, loss, stop)
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, it } from 'node:test'
+import type pg from 'pg'
 import { FencingBench, refusedWith } from '../support/fencing-bench.ts'
 import { newElection, timed, until } from '../support/postgres-bench.ts'
 
@@ -141,6 +142,43 @@ describe('while a guarded transaction is open', () => {
     })
   }
 
+  for (const [what, before] of [
+    ['a longer transaction_timeout of the session', `SET transaction_timeout = '60s'`],
+    [
+      'a longer one, and a shorter one that only seems to be in force',
+      `SET transaction_timeout = '60s'; SELECT 1`,
+    ],
+  ] as const) {
+    it(`${what} does not put the bound off`, async () => {
+      const ttlMs = 700
+      const led = await bench.lead('web-1', ttlMs)
+      const application = await bench.connect()
+      await application.query(before)
+      await application.query('BEGIN')
+      if (what.includes('seems')) await application.query(`SET LOCAL transaction_timeout = '500ms'`)
+      await application.query(GUARD, led.key)
+      const busy = refusedWith('25P04', busyFor(application))
+      const { tookMs } = await timed(() => led.takenOver())
+      assert.ok(tookMs < ttlMs + SLACK_MS, `${tookMs} ms`)
+      await busy
+    })
+  }
+
+  it('a second election with a shorter ttl shortens the bound, and asking again does not begin it anew', async () => {
+    const long = await bench.lead('web-1', 60_000)
+    const led = await bench.lead('web-1', 700)
+    const application = await bench.begin()
+    await application.query(GUARD, long.key)
+    await application.query(GUARD, led.key)
+    const asking = refusedWith(
+      '25P04',
+      busyFor(application, () => application.query(TRY_GUARD, long.key)),
+    )
+    const { tookMs } = await timed(() => led.takenOver())
+    assert.ok(tookMs < 700 + SLACK_MS, `${tookMs} ms`)
+    await asking
+  })
+
   it('a bound of its own that is shorter stays, and none outlives the transaction', async () => {
     const led = await bench.lead('web-1', 5_000)
     const application = await bench.begin()
@@ -224,6 +262,14 @@ it('a role without the grants may not ask the guards', async () => {
   await session.query(`SET ROLE ${role}`)
   await refusedWith('42501', session.query(GUARD, key))
 })
+
+/** Many short statements, until the server has had enough. */
+async function busyFor(
+  application: pg.Client,
+  query = () => application.query('SELECT pg_sleep(0.02)'),
+): Promise<void> {
+  for (;;) await query()
+}
 
 async function lockWaiters(): Promise<number> {
   const rows = await bench.postgres.sql(`SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'`)

@@ -128,6 +128,74 @@ describe('withGuard', () => {
     })
   }
 
+  it('refuses a second transaction on a connection while the first one runs', async () => {
+    const client = await bench.connect()
+    const first = withGuard(client, led.fence, insert)
+    await assert.rejects(withGuard(client, led.fence, insert), /in a transaction already/)
+    assert.equal((await first).ok, true)
+  })
+
+  it('takes its connection back: a branch that nobody waited for writes nothing afterwards', async () => {
+    let late: Promise<unknown> = Promise.resolve()
+    const work = async (connection: Connection) => {
+      late = assert.rejects(
+        new Promise((resolve) => setImmediate(resolve)).then(() => insert(connection)),
+        /the fenced transaction is over/,
+      )
+      throw new Error('the other branch failed')
+    }
+    const failed = withGuard(pool, led.fence, work)
+    await assert.rejects(failed, /the other branch failed/)
+    await late
+    assert.equal(await count(), 0)
+  })
+
+  for (const text of [
+    'COMMIT',
+    ' end',
+    'begin',
+    'ROLLBACK',
+    'START TRANSACTION',
+    `PREPARE TRANSACTION 'x'`,
+  ]) {
+    it(`refuses ${text} inside its work, and writes nothing`, async () => {
+      const work = async (connection: Connection) => {
+        await insert(connection)
+        await connection.query(text)
+      }
+      await assert.rejects(withGuard(pool, led.fence, work), /begun and ended around this work/)
+      assert.equal(await count(), 0)
+    })
+  }
+
+  it('notices a transaction that the work ended in another way', async () => {
+    const work = (connection: Connection) => connection.query('INSERT INTO jobs VALUES (1); COMMIT')
+    await assert.rejects(withGuard(pool, led.fence, work), /the work ended its fenced transaction/)
+  })
+
+  it('lets savepoints and other members of the connection through', async () => {
+    const result = await withGuard(pool, led.fence, async (connection) => {
+      await connection.query('SAVEPOINT s')
+      await insert(connection)
+      await connection.query('ROLLBACK TO s')
+      return (connection as pg.PoolClient).escapeLiteral("it's")
+    })
+    assert.deepEqual(result, { ok: true, value: "'it''s'" })
+  })
+
+  it('destroys a pooled connection that somebody left inside a transaction', async () => {
+    const small = new pg.Pool({ connectionString: bench.applicationUrl, max: 1 })
+    try {
+      const leaky = await small.connect()
+      await leaky.query('BEGIN')
+      leaky.release()
+      await assert.rejects(withGuard(small, led.fence, insert), /in a transaction already/)
+      assert.equal((await withGuard(small, led.fence, insert)).ok, true)
+    } finally {
+      await small.end()
+    }
+  })
+
   it('refuses to begin inside a transaction of the caller, and leaves that alone', async () => {
     const client = await bench.begin()
     await insert(client)
@@ -203,7 +271,10 @@ describe('guardedQuery', () => {
   })
 
   for (const text of [
-    'INSERT INTO jobs SELECT $1::integer + 10 FROM tenure_guard WHERE ok RETURNING id',
+    'INSERT INTO jobs SELECT $1::integer + 10 WHERE (SELECT ok FROM tenure_guard) ON CONFLICT (id) DO UPDATE SET note = excluded.note',
+    "/* why */ WITH due AS (SELECT $1::integer AS id) -- what\nUPDATE jobs SET note = 'x' FROM due WHERE jobs.id = due.id AND (SELECT ok FROM tenure_guard)",
+    'WITH d AS (UPDATE jobs SET note = $1::integer WHERE (SELECT ok FROM tenure_guard) RETURNING id) SELECT count(*) FROM d',
+    'UPDATE jobs SET note = $1::integer WHERE (id = 1 OR id = 2) AND (SELECT ok FROM tenure_guard) AND (note IS NULL OR true) RETURNING id',
     'UPDATE jobs SET note = $1::integer WHERE (SELECT ok FROM tenure_guard)',
     'WITH due AS (SELECT id FROM jobs WHERE id = $1) DELETE FROM jobs USING due WHERE jobs.id = due.id AND (SELECT ok FROM tenure_guard)',
     'with recursive n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) UPDATE jobs SET note = $1::integer FROM n WHERE id = i AND ( select ok from tenure_guard )',
@@ -218,13 +289,27 @@ describe('guardedQuery', () => {
     })
   }
 
-  it('refuses a text that would write unfenced', async () => {
-    await assert.rejects(
-      guardedQuery(pool, led.fence, 'DELETE FROM jobs'),
-      /add the condition \(SELECT ok FROM tenure_guard\)/,
-    )
-    assert.equal(await count(), 2)
-  })
+  for (const text of [
+    'DELETE FROM jobs',
+    'DELETE FROM jobs -- AND (SELECT ok FROM tenure_guard)',
+    'DELETE FROM jobs /* x /* AND (SELECT ok FROM tenure_guard) */ */',
+    `DELETE FROM jobs WHERE note IS DISTINCT FROM ' AND (SELECT ok FROM tenure_guard)'`,
+    'DELETE FROM jobs WHERE note IS DISTINCT FROM $x$ AND (SELECT ok FROM tenure_guard)$x$',
+    'DELETE FROM jobs WHERE id = 1 OR id = 2 AND (SELECT ok FROM tenure_guard)',
+    'DELETE FROM jobs WHERE (SELECT ok FROM tenure_guard) OR id = 1',
+    'DELETE FROM jobs WHERE NOT (id = 7 AND (SELECT ok FROM tenure_guard))',
+    'UPDATE jobs SET note = (SELECT ok FROM tenure_guard) WHERE id = 1',
+    'UPDATE jobs SET note = 1 FROM tenure_guard WHERE id = 1',
+    'MERGE INTO jobs USING (SELECT 9 AS id) s ON jobs.id = s.id AND (SELECT ok FROM tenure_guard) WHEN NOT MATCHED THEN INSERT VALUES (9)',
+    `INSERT INTO jobs VALUES (9) ON CONFLICT (id) DO UPDATE SET note = 'x' WHERE (SELECT ok FROM tenure_guard)`,
+    'WITH tenure_guard AS (SELECT true AS ok) DELETE FROM jobs WHERE (SELECT ok FROM tenure_guard)',
+    'DELETE FROM jobs WHERE id = $1 AND (SELECT ok FROM tenure_guard)',
+  ]) {
+    it(`refuses what would write unfenced: ${text}`, async () => {
+      await assert.rejects(guardedQuery(pool, led.fence, text), TypeError)
+      assert.equal(await count(), 2)
+    })
+  }
 })
 
 describe('withResourceGuard', () => {
@@ -246,8 +331,10 @@ describe('withResourceGuard', () => {
     assert.equal(await count(), 0)
   })
 
-  it('refuses to guard nothing', async () => {
-    await assert.rejects(guardResources(await bench.begin(), led.fence, []), /name at least one/)
+  it('refuses to guard nothing, or the letters of a name', async () => {
+    for (const none of [[], 'invoices' as unknown as string[]]) {
+      await assert.rejects(guardResources(await bench.begin(), led.fence, none), /name at least one/)
+    }
   })
 })
 
@@ -260,6 +347,9 @@ describe('staleOf', () => {
       .catch((cause: Error) => cause)
     assert.deepEqual(staleOf(new Error('query failed', { cause: error })), STALE)
     assert.equal(staleOf(new Error('query failed')), null)
+    const circle = new Error('query failed')
+    circle.cause = circle
+    assert.equal(staleOf(circle), null)
     assert.equal(staleOf('TN001'), null)
   })
 })

@@ -20,7 +20,7 @@ const strict: Write = async (connection, fence, pauseMs, form) => {
 
 const oneStatement: Write = async (connection, fence, pauseMs, form) => {
   const text = `INSERT INTO contest.write (form, generation)
-    SELECT $1, $2::bigint FROM tenure_guard WHERE ok AND pg_sleep($3) IS NOT NULL`
+    SELECT $1, $2::bigint WHERE (SELECT ok FROM tenure_guard) AND pg_sleep($3) IS NOT NULL`
   const result = await guardedQuery(connection, fence, text, [form, fence.generation, pauseMs / 1_000])
   return result.ok
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import pg from 'pg'
 import { withFence } from '../../src/fencing/index.ts'
+import { migrationScript } from '../../src/stores/postgres/migrate.ts'
 import { FencingBench, type Led, refusedWith } from '../support/fencing-bench.ts'
 import { findPgbouncer, startPgbouncer } from '../support/pgbouncer.ts'
 
@@ -125,6 +126,12 @@ describe('the setting', () => {
     await refusedWith('TN001', orm.query(WRITES.update))
   })
 
+  it('cannot be made good outside of a transaction by a memory that names none', async () => {
+    await orm.query(`SET tenure.fence = 'x'`)
+    await orm.query(`SELECT set_config('tenure.guarded', ' ${led.fence.election} x', false)`)
+    await refusedWith('TN002', orm.query(WRITES.update))
+  })
+
   it('of one client does not reach another behind a pooler in transaction mode', async (t) => {
     const path = await findPgbouncer()
     if (path === null)
@@ -231,6 +238,23 @@ describe('guard_table', () => {
     assert.match(error.hint ?? '', /tenure\.unguard_table\('public\.jobs/)
     await refusedWith('42809', bind('pg_stat_activity', 'x'))
     await refusedWith('22023', bind('jobs', ''))
+  })
+
+  it('says so where the guard is switched off, or another trigger has its name', async () => {
+    await bench.postgres.sql('ALTER TABLE jobs DISABLE TRIGGER tenure_guard')
+    assert.match((await refusedWith('55000', bind('jobs', led.fence.election))).message, /switched off/)
+    await bench.postgres.sql(`CREATE TABLE plain (id integer);
+      CREATE OR REPLACE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+      CREATE TRIGGER tenure_guard BEFORE INSERT ON plain FOR EACH ROW EXECUTE FUNCTION nothing()`)
+    await refusedWith('55000', bind('plain', led.fence.election))
+  })
+
+  it('may be run again whatever the encoding of the database', async () => {
+    const database = await bench.postgres.server.createDatabase("ENCODING 'LATIN1' TEMPLATE template0")
+    const sql = (text: string) => bench.postgres.server.query(text, [], database)
+    await sql(migrationScript())
+    await sql('CREATE TABLE jobs (id integer)')
+    for (const _ of ['once', 'again']) await sql(`SELECT tenure.guard_table('jobs', 'flöte')`)
   })
 
   it('is undone by unguard_table', async () => {

@@ -192,10 +192,10 @@ export class PostgresServer {
     return queryUrl<Row>(this.url(database), sql, parameters)
   }
 
-  /** A database with a name of its own. */
-  async createDatabase(): Promise<string> {
+  /** An empty database; `attributes` as in CREATE DATABASE. */
+  async createDatabase(attributes = ''): Promise<string> {
     const name = `tenure_${randomBytes(6).toString('hex')}`
-    await this.query(`CREATE DATABASE ${name}`)
+    await this.query(`CREATE DATABASE ${name} ${attributes}`)
     return name
   }
 

@@ -40,6 +40,15 @@ for (const [what, body, status] of [
   })
 }
 
+test('a run beside other processes does not speak for them: told so, it sends no drained', async (t) => {
+  const { client, respondent } = await bench(t)
+  const outcome = client.run(() => 'done', { drained: false })
+  const asked = await respondent.next('plain')
+  asked.reply(leading())
+  assert.equal((await outcome).ended, 'returned')
+  assert.equal(respondent.count('drained'), 0)
+})
+
 test('a connection that breaks under drained is tried again, a few times', async (t) => {
   const one = await bench(t)
   const { outcome, drained } = await ended(one)

@@ -6,6 +6,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { guardSqlite } from '../../src/fencing/sqlite/strict.ts'
 import { attempt, candidate } from '../conformance/harness.ts'
+import { until } from '../support/sidecar.ts'
 import {
   add,
   application,
@@ -185,4 +186,23 @@ describe('the strict guard and the place of the lease', () => {
     assert.deepEqual(removed, stale)
     assert.deepEqual(notes(data), [])
   })
+})
+
+test('a lease file that a foreign hand put into WAL mode is refused: there, readers keep nobody from committing', async () => {
+  const data = application()
+  const a = await contender('a')
+  const held = await a.win(0, TTL_MS)
+  const foreign = connect(place.path)
+  // Whoever else has the file open comes in between for a moment.
+  await until('the mode is changed', () => {
+    try {
+      return foreign.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode === 'wal' ? true : null
+    } catch {
+      return null
+    }
+  })
+  assert.throws(() => guardSqlite(data, place.path, held, add(data, 'no')), /journal mode WAL.*set it back/)
+  assert.deepEqual(notes(data), [])
+  foreign.exec('PRAGMA journal_mode = TRUNCATE')
+  assert.equal(guardSqlite(data, place.path, held, add(data, 'yes')).ok, true)
 })

@@ -36,7 +36,9 @@ export async function guardResources(
   resources: readonly string[],
 ): Promise<Fenced<void>> {
   assertFence(fence)
-  if (resources.length === 0) throw new TypeError('resources is empty: name at least one')
+  if (!Array.isArray(resources) || resources.length === 0) {
+    throw new TypeError('resources is no list of names: name at least one')
+  }
   return catchStale(async () => {
     // In one order everywhere, so that two transactions never wait for each other.
     for (const resource of [...new Set(resources)].sort()) {

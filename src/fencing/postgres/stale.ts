@@ -3,15 +3,21 @@ import type { Fenced, Stale, Standing } from '../fence.ts'
 /** SQLSTATE of every guard's refusal. */
 export const STALE_SQLSTATE = 'TN001'
 
+/** Errors may be wrapped in a circle. */
+const CAUSES_MOST = 16
+
 /**
  * What a guard's error says, for code that gets its errors from an ORM; null for any other error. Wrapped errors
  * are looked into, as far as they keep their cause.
  */
 export function staleOf(error: unknown): Stale | null {
-  if (!(error instanceof Error)) return null
-  const { code, detail } = error as { code?: unknown; detail?: unknown }
-  if (code !== STALE_SQLSTATE) return staleOf(error.cause)
-  return { ok: false, reason: 'stale', current: readStanding(detail) }
+  let cause = error
+  for (let depth = 0; depth < CAUSES_MOST && cause instanceof Error; depth++) {
+    const { code, detail } = cause as { code?: unknown; detail?: unknown }
+    if (code === STALE_SQLSTATE) return { ok: false, reason: 'stale', current: readStanding(detail) }
+    cause = cause.cause
+  }
+  return null
 }
 
 /** The detail of a refusal is JSON: a generation and a holder, or null. */

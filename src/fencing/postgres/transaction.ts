@@ -2,6 +2,7 @@
 import type { Fence, Fenced } from '../fence.ts'
 import { type Connection, type Pool, take } from './connection.ts'
 import { guard, guardResources, setFence } from './guards.ts'
+import { lend } from './lent.ts'
 import { catchStale } from './stale.ts'
 
 const BEGIN = {
@@ -10,8 +11,9 @@ const BEGIN = {
   serializable: 'BEGIN ISOLATION LEVEL SERIALIZABLE',
 } as const
 
-/** The protocol's word for a connection that is in no transaction. */
+/** The protocol's words for a connection that is in no transaction, and for one that is in one. */
 const IDLE = 'I'
+const INSIDE = 'T'
 
 export interface TransactionOptions {
   /** Default: `read committed`. With the others a guard may also fail with `40001`: begin all of it anew then. */
@@ -27,7 +29,8 @@ type First = (connection: Connection) => Promise<Fenced<void>>
  * Runs `work` in a transaction behind the strict guard, and commits. `database` is a pool, or a connection that is
  * in no transaction.
  *
- * When stale, or when `work` throws, nothing is written. What `work` throws is thrown on, unless it is a guard's
+ * `work` writes over the connection that it is given, which is taken back when it has settled. When stale, or when
+ * it throws, nothing is written. What `work` throws is thrown on, unless it is a guard's
  * refusal, which is a value. Work that outlasts the ttl is ended by the server, with its connection.
  */
 export function withGuard<T>(
@@ -60,6 +63,9 @@ export function withFence<T>(
   return transaction(database, (connection) => setFence(connection, fence), work, options)
 }
 
+/** Connections with a fenced transaction on them: a second one would be part of the first. */
+const busy = new WeakSet<Connection>()
+
 async function transaction<T>(
   database: Connection | Pool,
   first: First,
@@ -67,10 +73,11 @@ async function transaction<T>(
   options: TransactionOptions,
 ): Promise<Fenced<T>> {
   const { connection, giveBack } = await take(database)
-  if ((connection.getTransactionStatus?.() ?? IDLE) !== IDLE) {
-    giveBack(true)
+  if (busy.has(connection) || (connection.getTransactionStatus?.() ?? IDLE) !== IDLE) {
+    giveBack(false)
     throw new Error('the connection is in a transaction already: end it first, or use guard() inside it')
   }
+  busy.add(connection)
   // The server may end a transaction that lasts too long; the next query says so, and nobody else has to.
   connection.on('error', ignore)
   let usable = false
@@ -83,6 +90,7 @@ async function transaction<T>(
     throw error
   } finally {
     connection.off('error', ignore)
+    busy.delete(connection)
     giveBack(usable)
   }
 }
@@ -96,12 +104,24 @@ async function run<T>(
   await connection.query(BEGIN[isolation])
   const begun = await first(connection)
   if (!begun.ok) return begun
-  const value = await work(connection)
+  const value = await workOn(connection, work)
+  if ((connection.getTransactionStatus?.() ?? INSIDE) === IDLE) {
+    throw new Error('the work ended its fenced transaction: what it wrote after that is not fenced')
+  }
   const { command } = await connection.query('COMMIT')
   if (command !== 'COMMIT') {
     throw new Error('nothing was written: an error inside the transaction was caught, and not thrown on')
   }
   return { ok: true, value }
+}
+
+async function workOn<T>(connection: Connection, work: Work<T>): Promise<T> {
+  const lent = lend(connection)
+  try {
+    return await work(lent.connection)
+  } finally {
+    lent.takeBack()
+  }
 }
 
 function rollBack(connection: Connection): Promise<boolean> {

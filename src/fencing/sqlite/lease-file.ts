@@ -72,6 +72,7 @@ export class LeaseFile {
 
   /** Reads the row; from then on, to the end of the transaction, no takeover and no release can be committed. */
   look(fence: Fence, clock: Clock): Sighting {
+    this.#refuseWal()
     const row = this.#read(fence.election)
     if (row === null) return { leads: false, current: null }
     const { generation, session } = row
@@ -117,6 +118,16 @@ export class LeaseFile {
       if (primaryCode(cause) !== SQLITE_ERROR) throw cause
       throw new Error(`${this.#path} holds no leases: ${REMEDY}`, { cause })
     }
+  }
+
+  /** Readers keep nobody from committing in that mode. Nobody but a foreign hand sets it. */
+  #refuseWal(): void {
+    const select = this.#database.prepare(`PRAGMA ${this.#schema}.journal_mode`)
+    select.setReturnArrays(false)
+    if (select.get()?.journal_mode !== 'wal') return
+    throw new Error(
+      `${this.#path} is in journal mode WAL, in which it fences nothing: set it back with PRAGMA journal_mode = TRUNCATE`,
+    )
   }
 }
 

@@ -12,6 +12,9 @@ import { fencedTransaction, refuseOpenTransaction, runWrite } from './transactio
  * `leasePath` is the sidecar's file; it may be that of `database` itself. While the transaction is open, nothing of
  * Tenure can be written to that file, renewals included: keep it much shorter than ttl − margin − renew-every.
  *
+ * Nothing else in this process may open that file, not even to copy it: its closing drops every lock that the
+ * process has on it (POSIX), the one that this guard rests on included.
+ *
  * `write` runs only where the lease names the fence's session and generation, and has not run out by `clock`. It is synchronous, begins and ends no
  * transaction, attaches nothing, and leaves no iterator open. What it throws is thrown on, with nothing written.
  *
