@@ -7,18 +7,22 @@ export const ANSWER_WITHIN_MS = 5_000
 
 /** The sidecar does not answer, or not now: this may pass by itself. */
 export class NotNowError extends CommandError {
-  constructor(message: string, options?: ErrorOptions) {
+  /** It was there and said nothing in time: it may be frozen, and hold what it held. */
+  readonly timedOut: boolean
+
+  constructor(message: string, options?: ErrorOptions & { readonly timedOut?: boolean }) {
     super(EXIT.fault, message, options)
     this.name = 'NotNowError'
+    this.timedOut = options?.timedOut ?? false
   }
 }
 
-function unreachable(url: string, cause: unknown): NotNowError {
+function unreachable(url: string, cause: unknown, timedOut: boolean): NotNowError {
   // fetch itself only says that it failed.
   const why = messageOf(cause instanceof Error && cause.cause !== undefined ? cause.cause : cause)
   return new NotNowError(
     `no sidecar answers on ${new URL(url).origin} (${why}): start one with "tenure run", or name its address with --listen`,
-    { cause },
+    { cause, timedOut },
   )
 }
 
@@ -42,7 +46,7 @@ export async function request(url: string, clock: Clock, call: Call = {}): Promi
     const response = await fetch(url, { ...how(call), redirect: 'error', signal: controller.signal })
     return { status: response.status, body: parseJson(await response.text()) }
   } catch (error) {
-    throw unreachable(url, error)
+    throw unreachable(url, error, controller.signal.aborted)
   } finally {
     cancel()
   }

@@ -2,7 +2,7 @@
 import { type Clock, longestElapsedMs } from '../clock/clock.ts'
 import type { Flags, OwnFlag } from '../config/flags.ts'
 import { DURATION } from '../config/value-type.ts'
-import { ask, isRecord, NotNowError, notASidecar, request } from './client.ts'
+import { ANSWER_WITHIN_MS, ask, isRecord, NotNowError, notASidecar, request } from './client.ts'
 import { type Command, type Io, ownValue } from './command.ts'
 import { CommandError, EXIT } from './exit.ts'
 import { askLeadership, type Leadership } from './leadership.ts'
@@ -17,7 +17,7 @@ const POLL_MS = 30_000
 /** A poll may be answered this much after its time. */
 const GRACE_MS = 1_000
 const PAUSE_MS = 200
-/** A sidecar that does not answer this often in a row has ended. */
+/** A sidecar that cannot be reached this often in a row has ended. */
 const SILENCES_MOST = 5
 /** How a tenure ends whose lease is not given back. */
 const NOT_GIVEN_BACK: readonly string[] = ['lapsed', 'deadline', 'fault']
@@ -48,23 +48,37 @@ interface Outcome {
 
 async function run(flags: Flags, io: Io): Promise<number> {
   const { target, own } = await readTarget(flags, io, (merged) => ownValue(TIMEOUT, 'timeout', flags, merged))
-  const elections = await electionsOf(target, io.clock)
-  const told = await Promise.all(
-    elections.map(async (election) => ({ election, generation: await stepDown(target, election, io.clock) })),
-  )
-  const leftMs = countdown(own ?? TIMEOUT_MS, io.clock)
-  const outcomes = await Promise.all(
-    told.map(({ election, generation }) =>
-      generation === null
-        ? { code: EXIT.ok, text: `${label(election)}did not lead here, and does not stand for a while` }
-        : waitUntilGone(target, election, generation, leftMs, io.clock),
-    ),
-  )
+  const waiting: Waiting = { target, clock: io.clock, leftMs: countdown(own ?? TIMEOUT_MS, io.clock) }
+  const elections = await electionsOf(waiting)
+  const outcomes = await Promise.all(elections.map((election) => drainOne(waiting, election)))
   for (const { code, text } of outcomes) {
     if (code === EXIT.ok) io.stdout.write(`${text}\n`)
     else io.stderr.write(`tenure: ${text}\n`)
   }
   return Math.max(...outcomes.map(({ code }) => code))
+}
+
+/** What every question of one command shares. */
+interface Waiting {
+  readonly target: Target
+  readonly clock: Clock
+  readonly leftMs: () => number
+}
+
+async function drainOne(waiting: Waiting, election: string | null): Promise<Outcome> {
+  try {
+    const generation = await stepDown(waiting, election)
+    if (generation !== null) return await waitUntilGone(waiting, election, generation)
+    return { code: EXIT.ok, text: `${label(election)}did not lead here, and does not stand for a while` }
+  } catch (error) {
+    if (!(error instanceof NotNowError && error.timedOut)) throw error
+    return mute(election)
+  }
+}
+
+/** No question outlasts the command. One that is asked as the time is up still gets a moment. */
+function answerWithin({ leftMs }: Waiting): number {
+  return Math.min(ANSWER_WITHIN_MS, Math.max(leftMs(), GRACE_MS))
 }
 
 function countdown(ms: number, clock: Clock): () => number {
@@ -77,10 +91,11 @@ function label(election: string | null): string {
 }
 
 /** Those that were named, else all that the sidecar runs; a single null where it does not say. */
-async function electionsOf({ elections, probes }: Target, clock: Clock): Promise<Target['elections']> {
+async function electionsOf(waiting: Waiting): Promise<Target['elections']> {
+  const { elections, probes } = waiting.target
   if (elections.some((election) => election !== null)) return elections
   try {
-    const { body } = await request(`${probes}/readyz`, clock)
+    const { body } = await request(`${probes}/readyz`, waiting.clock, { timeoutMs: answerWithin(waiting) })
     const names = isRecord(body) && Array.isArray(body.checks) ? body.checks.map(electionOfCheck) : []
     return names.length > 1 && names.every((name) => name !== null) ? names : elections
   } catch (error) {
@@ -96,10 +111,11 @@ function electionOfCheck(check: unknown): string | null {
 }
 
 /** Returns the generation that is being drained from now on; null where none was held. */
-async function stepDown({ api }: Target, election: string | null, clock: Clock): Promise<number | null> {
-  const url = `${api}/v1/resign${query(election)}`
+async function stepDown(waiting: Waiting, election: string | null): Promise<number | null> {
+  const url = `${waiting.target.api}/v1/resign${query(election)}`
   try {
-    const body = await ask(url, clock, { body: { holdOff: HOLD_OFF } })
+    const call = { body: { holdOff: HOLD_OFF }, timeoutMs: answerWithin(waiting) }
+    const body = await ask(url, waiting.clock, call)
     if (!isRecord(body)) throw notASidecar(url)
     return typeof body.generation === 'number' ? body.generation : null
   } catch (error) {
@@ -111,34 +127,52 @@ async function stepDown({ api }: Target, election: string | null, clock: Clock):
 
 /** Follows reports, which promise nothing and do not count as the application asking. */
 async function waitUntilGone(
-  { api }: Target,
+  { target, clock, leftMs }: Waiting,
   election: string | null,
   generation: number,
-  leftMs: () => number,
-  clock: Clock,
 ): Promise<Outcome> {
-  let revision = 'none'
-  let silences = 0
+  let last: Leadership | null = null
+  let refusals = 0
+  let silent = false
   for (;;) {
-    const atOnce = revision === 'none' || silences > 0
-    const waitMs = atOnce ? 0 : Math.floor(Math.min(POLL_MS, leftMs()))
-    const url = `${api}/v1/leadership${query(election, { after: revision, wait: `${waitMs}ms` })}`
-    const report = await askLeadership(url, clock, { timeoutMs: waitMs + GRACE_MS }).catch(orSilence)
-    if (report === null) {
-      if (++silences >= SILENCES_MOST) return ended(election, generation)
+    const waitMs: number = last === null || silent ? 0 : Math.floor(Math.min(POLL_MS, leftMs()))
+    const asked = query(election, { after: last?.revision ?? 'none', wait: `${waitMs}ms` })
+    const url = `${target.api}/v1/leadership${asked}`
+    const report: Leadership | Silence = await askLeadership(url, clock, {
+      timeoutMs: waitMs + GRACE_MS,
+    }).catch(asSilence)
+    silent = typeof report === 'string'
+    if (typeof report === 'string') {
+      refusals = report === 'refused' ? refusals + 1 : 0
+      if (refusals >= SILENCES_MOST) return ended(election, generation)
+      if (leftMs() === 0) return mute(election)
       await new Promise<void>((resolve) => clock.after(PAUSE_MS, resolve))
       continue
     }
-    silences = 0
-    revision = report.revision
+    refusals = 0
+    if (last !== null && processOf(report) !== processOf(last)) return ended(election, generation)
+    last = report
     if (report.draining?.generation !== generation) return gone(report, generation)
     if (leftMs() === 0) return timeIsUp(report, generation)
   }
 }
 
-function orSilence(error: unknown): null {
-  if (error instanceof NotNowError) return null
+/** A revision names the process start before its number: another start knows nothing of this drain. */
+function processOf({ revision }: Leadership): string {
+  return revision.slice(0, revision.lastIndexOf('-'))
+}
+
+/** Nobody there; or somebody who says nothing. */
+type Silence = 'refused' | 'mute'
+
+function asSilence(error: unknown): Silence {
+  if (error instanceof NotNowError) return error.timedOut ? 'mute' : 'refused'
   throw error
+}
+
+function mute(election: string | null): Outcome {
+  const text = `${label(election)}the time is up and the sidecar does not answer: it may be frozen, and still hold the lease until that runs out`
+  return { code: EXIT.timeout, text }
 }
 
 function ended(election: string | null, generation: number): Outcome {

@@ -17,7 +17,7 @@ usage: tenure COMMAND [FLAGS]
 ${commands.join('')}  ${'version'.padEnd(10)}print the version
   ${'help'.padEnd(10)}explain a command: tenure help COMMAND
 
-exit codes: 0 done, 1 fault, 2 usage or configuration, 3 not leading, 4 store unreachable, 5 schema,
+exit codes: 0 done, 1 fault, 2 usage or configuration, 3 not leading, 4 store unreachable or refusing, 5 schema,
 124 time-out
 `
 }

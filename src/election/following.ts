@@ -20,7 +20,12 @@ import { RELEASE_WITHIN_MS } from './timing.ts'
 export function follow(machine: Machine, reason: Reason, holdOffMs: number, turn: Turn): Machine {
   const { now } = turn
   const standAt = holdOffMs > 0 ? later(now, holdOffMs) : null
-  return enter(machine, { state: 'following', reason, askAt: now, standAt, tries: 0, stopBy: null }, turn)
+  const standAbove = machine.above
+  return enter(
+    machine,
+    { state: 'following', reason, askAt: now, standAt, standAbove, tries: 0, stopBy: null },
+    turn,
+  )
 }
 
 /** Follows after a tenure that ended against our will; held back when that keeps happening. */
@@ -61,7 +66,7 @@ export function onResignFollowing(
   holdOffMs: number,
   turn: Turn,
 ): Machine {
-  return { ...machine, phase: { ...phase, standAt: later(turn.now, holdOffMs) } }
+  return { ...machine, phase: { ...phase, standAt: later(turn.now, holdOffMs), standAbove: machine.above } }
 }
 
 /** The application's health changed: a candidate that is well again asks at once. */
@@ -144,7 +149,7 @@ function onRefused(machine: Machine, phase: Following, refused: Refused, above: 
   return settleStop({ ...machine, phase: { ...phase, askAt, tries: 0 } }, turn)
 }
 
-/** Looked on while not standing: another's tenure ends the hold-off. */
+/** Looked on while not standing: another's tenure that began since then ends the hold-off. */
 export function onReadFollowing(
   machine: Machine,
   phase: Following,
@@ -155,7 +160,8 @@ export function onReadFollowing(
   const another = view !== null && view.session !== null && view.session !== session && view.remainingMs !== 0
   if (another) {
     const askAt = afterRefusal(timing, view.remainingMs, turn)
-    return { ...machine, phase: { ...phase, standAt: null, askAt } }
+    const standAt = view.generation > phase.standAbove ? null : phase.standAt
+    return { ...machine, phase: { ...phase, standAt, askAt } }
   }
   if (phase.standAt === null) return { ...machine, phase: { ...phase, askAt: afterHalfTtl(timing, turn) } }
   const askAt = whileHoldingOff(timing, phase.tries, turn)

@@ -46,6 +46,8 @@ export interface Following {
   readonly askAt: Instant
   /** Does not stand before this point: hold-off after a resignation, damping after short tenures. */
   readonly standAt: Instant | null
+  /** The highest generation known when that began: only another's tenure above it ends the hold-off. */
+  readonly standAbove: number
   /** Attempts in a row that met contention, or a record newer than was known. */
   readonly tries: number
   /** Stopping: only waits for a request under way, until this point. */
@@ -184,7 +186,15 @@ export interface Turn extends Input {
 export function initialMachine(settings: Settings, now: Instant): Machine {
   const phase: Phase = settings.observer
     ? { state: 'observing', reason: 'started', askAt: now }
-    : { state: 'following', reason: 'started', askAt: now, standAt: null, tries: 0, stopBy: null }
+    : {
+        state: 'following',
+        reason: 'started',
+        askAt: now,
+        standAt: null,
+        standAbove: 0,
+        tries: 0,
+        stopBy: null,
+      }
   return {
     settings,
     phase,

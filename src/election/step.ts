@@ -66,7 +66,7 @@ export function stepAfterFault(machine: Machine, input: Input): Step {
   const askAt = afterFailure(settings.timing, turn)
   const next: Phase = settings.observer
     ? { state: 'observing', reason: 'fault', askAt }
-    : { state: 'following', reason: 'fault', askAt, standAt: null, tries: 0, stopBy: null }
+    : { state: 'following', reason: 'fault', askAt, standAt: null, standAbove: 0, tries: 0, stopBy: null }
   return { machine: enter(idle, next, turn), commands: turn.commands }
 }
 

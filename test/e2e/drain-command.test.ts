@@ -217,6 +217,23 @@ describe('tenure drain', { concurrency: 4 }, () => {
     assert.ok(tookMs <= FOLLOWER_SHUTDOWN_MS + SLACK_MS, `took ${tookMs.toFixed(0)} ms`)
   })
 
+  for (const when of ['before', 'meanwhile'] as const) {
+    test(`a sidecar that is frozen ${when} is not waited for beyond the time, and not taken for one that ended`, async (t) => {
+      const { started } = await leader(t, '--drain', '20s')
+      if (when === 'before') await started.freeze()
+      const fromMs = performance.now()
+      const draining = drain(started, '--timeout', '2s')
+      if (when === 'meanwhile') {
+        await drains(started)
+        await started.freeze()
+      }
+      const { code, stderr } = await draining
+      assert.equal(code, 124)
+      assert.match(stderr, /the sidecar does not answer: it may be frozen/)
+      assert.ok(performance.now() - fromMs < 6_000)
+    })
+  }
+
   test('a sidecar that is killed meanwhile is a fault, and is not waited for until the time is up', {
     timeout: TEST_TIMEOUT_MS,
   }, async (t) => {
@@ -247,6 +264,15 @@ describe('tenure drain', { concurrency: 4 }, () => {
       polls.map(({ url }) => url.searchParams.get('after')),
       ['none', 'r1'],
     )
+  })
+
+  test('a sidecar that was started anew meanwhile knows nothing of the drain: that is a fault, whoever leads', async (t) => {
+    const before = { body: { ...draining8, revision: 'aaaaaaaa-3' } }
+    const after = { body: leadership({ reason: 'started', revision: 'bbbbbbbb-0' }) }
+    const { listen } = await resigned(t, [before, after])
+    const { code, stderr } = await drainAt(listen)
+    assert.equal(code, 1)
+    assert.match(stderr, /the sidecar ended before it said/)
   })
 
   test('a sidecar that is too busy for a long poll is asked again', async (t) => {

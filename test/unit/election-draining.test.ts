@@ -126,6 +126,23 @@ test('a follower that is asked to resign holds off, and gives back a grant that 
   assert.deepEqual(transitions, ['draining resigned 1', 'following resigned 1'], 'never announced')
 })
 
+test('the tenure that a follower knew when it was asked to resign does not end its hold-off; the next one does', async () => {
+  const { clock, store, election } = bench()
+  election.start()
+  const held = { session: 'b', expiresAt: null, remainingMs: 400 }
+  await store.last.answer({ kind: 'refused', holder: 'two', generation: 4, session: 'b', remainingMs: 400 })
+  election.resign(60_000)
+  for (let looked = 0; looked < 3; looked++) {
+    clock.advance(500)
+    assert.equal(store.last.op, 'current', 'it does not stand')
+    await store.last.answer({ holder: 'two', generation: 4, ...held })
+  }
+  clock.advance(500)
+  await store.last.answer({ holder: 'three', generation: 5, ...held, session: 'c' })
+  clock.advance(500)
+  assert.deepEqual([store.last.op, store.last.above], ['acquire', 5])
+})
+
 test('a leader whose application is not well steps down', async () => {
   const { store, election, transitions } = await leadingBench()
   election.setHealthy(false)

@@ -75,7 +75,10 @@ func Ask(port int, election string) (*Tenure, error) {
 func main() {
 	port, election := 4040, ""
 	if len(os.Args) > 1 {
-		fmt.Sscan(os.Args[1], &port)
+		if _, err := fmt.Sscan(os.Args[1], &port); err != nil {
+			fmt.Println("the first argument is a port:", err)
+			os.Exit(2)
+		}
 	}
 	if len(os.Args) > 2 {
 		election = os.Args[2]
