@@ -58,7 +58,9 @@ BEGIN
     MESSAGE = format('tenure: generation %s does not lead %s%s', coalesce(generation::text, '(null)'),
       coalesce(quote_literal(election), '(null)'), CASE
         WHEN standing.generation IS NULL THEN ', which has never had a leader'
+        WHEN generation > standing.generation THEN format(': it has not begun, the last one is %s', standing.generation)
         WHEN standing.holder IS NULL THEN ' any more; nobody does just now'
+        WHEN generation = standing.generation THEN format(' under this session; %s does, under another one', standing.holder)
         ELSE format('; %s does, under generation %s', standing.holder, standing.generation) END),
     DETAIL = CASE WHEN standing.generation IS NULL THEN 'null'
       ELSE json_build_object('generation', standing.generation, 'holder', standing.holder)::text END,

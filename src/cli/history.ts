@@ -1,4 +1,4 @@
-/** `tenure history`: the tenures that this sidecar has seen. */
+/** `tenure history`: the last tenures, as the store has them or as this sidecar saw them. */
 import type { Flags } from '../config/flags.ts'
 import { ask, isRecord, notASidecar } from './client.ts'
 import { type Command, type Io, isOn } from './command.ts'
@@ -20,7 +20,7 @@ export const command: Command = {
 }
 
 interface TenureBody {
-  readonly holder: string
+  readonly holder: string | null
   readonly generation: number
   readonly from: string
   readonly until: string | null
@@ -36,8 +36,15 @@ async function run(flags: Flags, io: Io): Promise<number> {
     const url = `${target.api}/v1/history${query(election)}`
     const body = await ask(url, io.clock)
     if (!isRecord(body) || !Array.isArray(body.tenures)) throw notASidecar(url)
-    if (isOn('json', flags)) io.stdout.write(`${JSON.stringify(body)}\n`)
-    else io.stdout.write(describeHistory(body.tenures as readonly TenureBody[]))
+    if (isOn('json', flags)) {
+      io.stdout.write(`${JSON.stringify(body)}\n`)
+      continue
+    }
+    io.stdout.write(describeHistory(body.tenures as readonly TenureBody[]))
+    const fault = isRecord(body.error) ? body.error.message : null
+    if (typeof fault === 'string') {
+      io.stderr.write(`only what this sidecar saw since it started: the store's history: ${plain(fault)}\n`)
+    }
   }
   return EXIT.ok
 }
@@ -46,9 +53,9 @@ function describeHistory(tenures: readonly TenureBody[]): string {
   if (tenures.length === 0) return 'no tenure was seen yet\n'
   const rows = tenures.map(({ holder, generation, from, until, reason, leaderlessMs }) => [
     String(generation),
-    plain(holder),
+    holder === null ? 'unknown' : plain(holder),
     from,
-    until ?? 'now',
+    until ?? (reason === null ? 'now' : 'unknown'),
     reason ?? '',
     leaderlessMs === null ? 'unknown' : span(leaderlessMs),
   ])

@@ -7,6 +7,7 @@
 import type { Cancel, Clock, Instant } from '../clock/clock.ts'
 import { answer, type Context, describe, leadsForMs } from './describe.ts'
 import { History } from './history.ts'
+import { HistoryKeeper, type Replies } from './history-keeper.ts'
 import { type LeaseStore, StoreError, type Watch } from './lease-store.ts'
 import {
   type Command,
@@ -19,7 +20,7 @@ import {
 import type { Monitor } from './monitor.ts'
 import { type Outcome, Requests } from './requests.ts'
 import { nextTickMs } from './schedule.ts'
-import type { Answer, Drained, Resigned, Status, TenureRecord, Transition } from './status.ts'
+import type { Answer, Drained, HistoryView, Resigned, Status, Transition } from './status.ts'
 import { type Step, step, stepAfterFault } from './step.ts'
 
 export type TransitionListener = (transition: Transition, status: Status) => void
@@ -29,12 +30,16 @@ export interface ElectionParts {
   readonly store: LeaseStore
   readonly clock: Clock
   readonly monitor: Monitor
+  /** Told when the store's history fails, which concerns no lease. */
+  readonly historyFailed?: (election: string, error: StoreError) => void
 }
 
 export class Election {
   readonly #parts: ElectionParts
   readonly #requests: Requests
   readonly #history: History
+  /** Null where the store keeps no history. */
+  readonly #keeper: HistoryKeeper | null
   readonly #listeners = new Set<TransitionListener>()
   readonly #stopped = Promise.withResolvers<void>()
   /** Events that came while another was being dispatched, by a listener say: taken in order. */
@@ -45,7 +50,8 @@ export class Election {
   #watch: Watch | null = null
   #changes = 0
   #sinceMs: number
-  #leaderlessMs: number | null = null
+  /** Of the last tenure, announced or not. */
+  #replies: Replies = { grant: null, releasedMs: null }
 
   constructor(parts: ElectionParts) {
     const { settings, store, clock } = parts
@@ -53,6 +59,7 @@ export class Election {
     this.#machine = initialMachine(settings, clock.now())
     this.#sinceMs = clock.date()
     this.#history = new History(settings.identity)
+    this.#keeper = keeperOf(parts, this.#history)
     const { election, identity, session, timing } = settings
     const candidate = { identity, session }
     this.#requests = new Requests({ store, clock, candidate, election, ttlMs: timing.ttlMs }, (outcome) =>
@@ -114,10 +121,11 @@ export class Election {
     if (this.#machine.healthy !== healthy) this.#dispatch({ type: 'health', healthy })
   }
 
-  /** Drains, keeps its promises, releases, and stops. Resolves when stopped. */
-  stop(): Promise<void> {
+  /** Drains, keeps its promises, releases, and stops. Resolves when stopped, and that is written down if it can be. */
+  async stop(): Promise<void> {
     this.#dispatch({ type: 'stop' })
-    return this.#stopped.promise
+    await this.#stopped.promise
+    await this.#keeper?.finish()
   }
 
   /** Stops at once and releases nothing. */
@@ -125,10 +133,11 @@ export class Election {
     this.#dispatch({ type: 'abandon' })
   }
 
-  /** The last tenures seen, oldest first. */
-  history(): readonly TenureRecord[] {
+  /** The last tenures, as the store has them, or else as this process saw them. Takes a second at most; never fails. */
+  async history(): Promise<HistoryView> {
     this.#settle()
-    return this.#history.tenures
+    if (this.#keeper !== null) return this.#keeper.view()
+    return { source: 'memory', error: null, tenures: this.#history.tenures }
   }
 
   /** Calls `listen` at every transition, in order, until the returned function is called. */
@@ -177,8 +186,14 @@ export class Election {
   #apply(next: Step, now: Instant): void {
     const before = this.#machine
     this.#machine = next.machine
-    this.#history.note(before, next.machine, this.#leaderlessMs, this.#parts.clock.date())
+    this.#history.note(
+      before,
+      next.machine,
+      this.#replies.grant?.leaderlessMs ?? null,
+      this.#parts.clock.date(),
+    )
     for (const command of next.commands) this.#perform(command, now)
+    this.#keeper?.note(before, next.machine, this.#replies)
     // A transition has told of the holder as well.
     if (!next.commands.some(({ type }) => type === 'transition')) this.#noteHolder(before)
     if (next.machine.phase.state === 'stopped') this.#close()
@@ -230,7 +245,10 @@ export class Election {
   #ended(outcome: Outcome): void {
     const { event, op, result, error, durationMs } = outcome
     const granted = event.type === 'acquired' && event.outcome.kind === 'granted' ? event.outcome : null
-    if (granted !== null) this.#leaderlessMs = granted.leaderlessMs
+    if (granted !== null) this.#replies = { grant: granted, releasedMs: null }
+    if (event.type === 'released' && event.outcome.kind === 'released') {
+      this.#replies = { ...this.#replies, releasedMs: event.outcome.atMs ?? null }
+    }
     const renewed = op === 'renew' && result === 'granted'
     const slackMs = renewed ? Math.max(0, leadsForMs(this.#machine, this.#parts.clock.now())) : null
     this.#dispatch(event)
@@ -265,4 +283,12 @@ export class Election {
     const revision = `${settings.session.slice(0, 8)}-${this.#changes}`
     return { revision, sinceMs: this.#sinceMs, store: { kind: store.kind, location: store.location } }
   }
+}
+
+function keeperOf(parts: ElectionParts, memory: History): HistoryKeeper | null {
+  const { store, clock, settings, historyFailed } = parts
+  const { election, identity, session } = settings
+  if (store.history === undefined) return null
+  const failed = (error: StoreError) => historyFailed?.(election, error)
+  return new HistoryKeeper({ store: store.history, clock, election, identity, session, memory, failed })
 }

@@ -4,6 +4,7 @@
  *
  * Contention, loss and staleness are values. Only faults are exceptions, and then a `StoreError`.
  */
+import type { HistoryStore } from './history-store.ts'
 import type { TenureKey } from './tenure.ts'
 
 /** Who asks for a tenure. */
@@ -40,12 +41,32 @@ export interface LeaseView {
   readonly remainingMs: number | null
 }
 
+/** The tenure that an acquire found in the record. Times: the store's clock, milliseconds since 1970. */
+export interface Predecessor {
+  readonly generation: number
+  /** Label of its holder; null where it had given the lease up. */
+  readonly holder: string | null
+  readonly fromMs: number
+  readonly untilMs: number
+  /** How the lease became free; `unknown` where it was taken over by its own session, or its time could not be told. */
+  readonly ended: 'released' | 'expired' | 'unknown'
+}
+
+/** When a tenure began, and what the record had told of the one before; null where it told of none. */
+export interface Begun {
+  /** On the store's clock, milliseconds since 1970. */
+  readonly fromMs: number
+  readonly before: Predecessor | null
+}
+
 /** The lease is ours, under this generation, for the ttl that was asked for, counted from the send. */
 export interface Granted {
   readonly kind: 'granted'
   readonly generation: number
   /** Of an acquire: how long nobody held the lease, on the store's clock; null when unknown or never held. */
   readonly leaderlessMs: number | null
+  /** Of an acquire, where the store keeps a history. For the history alone. */
+  readonly begun?: Begun
 }
 
 /** Not granted, and what stands instead, as far as known. */
@@ -70,6 +91,8 @@ export interface Contended {
 
 export interface Released {
   readonly kind: 'released'
+  /** When the lease became free, on the store's clock, milliseconds since 1970. For the history alone. */
+  readonly atMs?: number
 }
 
 /** Ends a watch. Idempotent. */
@@ -88,6 +111,8 @@ export interface LeaseStore {
   readonly location: string
   /** The shortest ttl that this store can keep. */
   readonly leastTtlMs: number
+  /** Where it also keeps the tenures that were. Its failure concerns no lease. */
+  readonly history?: HistoryStore
 
   /** Begins a new tenure under a new generation, also when the store still names this session. */
   acquire(

@@ -113,7 +113,7 @@ function assertGeneration(generation: number, above: number): void {
 }
 
 /** Anything that is no `StoreError` is a defect of a store, and says nothing about the outcome. */
-function asStoreError(cause: unknown): StoreError {
+export function asStoreError(cause: unknown): StoreError {
   if (cause instanceof StoreError) return cause
   const message = cause instanceof Error ? cause.message : String(cause)
   return new StoreError('unavailable', message, { cause })

@@ -85,17 +85,40 @@ export interface Transition {
   readonly generation: number | null
 }
 
-/** A tenure in the past or present, as this process saw it. Times: wall clock, milliseconds since 1970. */
+export const ENDINGS = [
+  ...REASONS,
+  'seen', // another's tenure, in the memory of this process: it cannot know why it ended
+  'expired', // the lease ran out, and its holder did not say why
+  'released', // the lease was given back, and its holder did not say why
+  'unknown', // nobody said how it ended
+] as const
+/** Why a tenure ended: what its holder said, or else how its lease became free. */
+export type Ending = (typeof ENDINGS)[number]
+
+/**
+ * A tenure in the past or present, milliseconds since 1970: on the store's clock where the store keeps a history, by
+ * the wall clock of this process where it only saw it.
+ */
 export interface TenureRecord {
-  readonly holder: string
+  /** Null where it had gone before anybody wrote it down. */
+  readonly holder: string | null
   readonly generation: number
   readonly fromMs: number
-  /** Null while it lasts. */
+  /** Null while it lasts, and where nobody could tell. */
   readonly untilMs: number | null
-  /** Why it ended, for our own tenures; `seen` for others', whose reason we cannot know; null while it lasts. */
-  readonly reason: Reason | 'seen' | null
+  /** Null while it lasts. */
+  readonly reason: Ending | null
   /** How long nobody led before it, on the store's clock; null where unknown. */
   readonly leaderlessMs: number | null
+}
+
+/** The tenures that are known, the oldest first, and where from. */
+export interface HistoryView {
+  /** `memory`: only what this process saw since it started. */
+  readonly source: 'store' | 'memory'
+  /** Why the store's history could not be read; null where it was read, or where the store keeps none. */
+  readonly error: StoreFault | null
+  readonly tenures: readonly TenureRecord[]
 }
 
 export type Resigned =

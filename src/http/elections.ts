@@ -1,5 +1,5 @@
 /** What HTTP asks of the elections that run in this process. */
-import type { Answer, Drained, Resigned, Status, TenureRecord, Transition } from '../election/status.ts'
+import type { Answer, Drained, HistoryView, Resigned, Status, Transition } from '../election/status.ts'
 
 /** One election, as HTTP sees it. */
 export interface ElectionHandle {
@@ -12,8 +12,8 @@ export interface ElectionHandle {
   resign(holdOffMs: number | null): Resigned
   /** The application's work under `generation` has stopped. */
   drained(generation: number): Drained
-  /** The last tenures seen, the oldest first. */
-  history(): readonly TenureRecord[]
+  /** The last tenures; within a second, and without fail. */
+  history(): Promise<HistoryView>
   /** Calls `listen` synchronously at each transition, in order. Returns what ends that. */
   onTransition(listen: (transition: Transition, status: Status) => void): () => void
 }

@@ -13,8 +13,9 @@ function tenureBody(record: TenureRecord) {
   }
 }
 
-export function historyBody(election: ElectionHandle) {
-  return { election: election.name, tenures: election.history().map(tenureBody) }
+export async function historyBody(election: ElectionHandle) {
+  const { source, error, tenures } = await election.history()
+  return { election: election.name, source, error, tenures: tenures.map(tenureBody) }
 }
 
 /**

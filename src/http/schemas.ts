@@ -2,7 +2,7 @@
 
 import * as z from 'zod/mini'
 import en from 'zod/v4/locales/en.js'
-import { REASONS, STATES } from '../election/status.ts'
+import { ENDINGS, REASONS, STATES } from '../election/status.ts'
 import { CLAIM_SCHEMAS } from './claims-schemas.ts'
 import { Problem as ProblemError } from './problem.ts'
 import { error, generation, milliseconds, time, told } from './shapes.ts'
@@ -29,16 +29,16 @@ const Current = z.strictObject({
 
 const Draining = z.strictObject({ generation, leaseRemainingMs: milliseconds })
 
+const StoreFault = z.strictObject({
+  kind: z.enum(['unavailable', 'denied', 'schema', 'misconfigured']),
+  message: z.string(),
+})
+
 const Store = z.strictObject({
   kind: z.string(),
   location: z.string(),
   lastSuccessAgoMs: z.nullable(milliseconds),
-  error: z.nullable(
-    z.strictObject({
-      kind: z.enum(['unavailable', 'denied', 'schema', 'misconfigured']),
-      message: z.string(),
-    }),
-  ),
+  error: z.nullable(StoreFault),
 })
 
 const hint = {
@@ -79,18 +79,26 @@ const LeadershipEvent = z.strictObject({
   ),
 })
 
+const Tenure = z.strictObject({
+  holder: told(
+    z.nullable(z.string()),
+    'Label of the holder; null where it had gone before it was written down',
+  ),
+  generation,
+  from: time,
+  until: told(z.nullable(time), 'Null while it lasts, and where nobody could tell: then there is a reason'),
+  reason: told(z.nullable(z.enum(ENDINGS)), 'Why it ended; null while it lasts'),
+  leaderlessMs: told(
+    z.nullable(milliseconds),
+    "How long nobody held the lease before it, on the store's clock; null where unknown",
+  ),
+})
+
 const History = z.strictObject({
   election: z.string(),
-  tenures: z.array(
-    z.strictObject({
-      holder: z.string(),
-      generation,
-      from: time,
-      until: told(z.nullable(time), 'Null while it lasts'),
-      reason: told(z.nullable(z.enum([...REASONS, 'seen'])), "Why it ended; `seen` for others' tenures"),
-      leaderlessMs: told(z.nullable(milliseconds), 'How long nobody held the lease before it'),
-    }),
-  ),
+  source: told(z.enum(['store', 'memory']), '`memory`: only what this process saw since it started'),
+  error: told(z.nullable(StoreFault), "Why the store's history could not be read"),
+  tenures: told(z.array(Tenure), 'The oldest first'),
 })
 
 const Resigned = z.strictObject({

@@ -13,6 +13,21 @@ import {
 
 const MS_PER_S = 1_000
 
+/** Registers the counter of the history's failures, and returns what counts one. */
+export function historyFailures(
+  registry: Registry,
+  elections: readonly Measured[],
+): (election: string) => void {
+  const counter = new Counter({
+    name: 'tenure_history_failures_total',
+    help: "Requests to the store's history that failed, and tenures that were dropped. No lease is concerned.",
+    labelNames: ['election'],
+    registers: [registry],
+  })
+  for (const { name } of elections) counter.inc({ election: name }, 0)
+  return (election) => counter.inc({ election })
+}
+
 /** Registers the counters and histograms, and returns what feeds them. */
 export function metricsMonitor(registry: Registry, elections: readonly Measured[]): Monitor {
   const counters = createCounters(registry)

@@ -5,6 +5,7 @@ import type { Status } from '../election/status.ts'
 import {
   generationOf,
   hasLeader,
+  hasTwin,
   isLeader,
   lastSuccessS,
   leaseRemainingS,
@@ -53,6 +54,11 @@ function registerReadings(parts: GaugeParts): void {
     'tenure_has_leader',
     '1 while this instance knows of a holder whose lease has not run out.',
     (status, { ttlMs }) => hasLeader(status, ttlMs),
+  )
+  read(
+    'tenure_twin_identity',
+    '1 while the lease is held under the identity of this instance, and not by it: by a twin, or by what it was before.',
+    (status, { ttlMs }) => hasTwin(status, ttlMs),
   )
   read(
     'tenure_generation',

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client'
 import type { Clock } from '../clock/clock.ts'
 import type { Monitor } from '../election/monitor.ts'
 import type { Status } from '../election/status.ts'
-import { metricsMonitor } from './counters.ts'
+import { historyFailures, metricsMonitor } from './counters.ts'
 import { type Measured, registerGauges, type SubscriberKind } from './gauges.ts'
 import { type Build, registerProcess } from './process.ts'
 
@@ -23,6 +23,8 @@ export interface Metrics {
   readonly registry: Registry
   /** Feeds the counters and histograms. */
   readonly monitor: Monitor
+  /** The history of an election failed once. */
+  readonly historyFailed: (election: string) => void
   /** From now on scrapes read these elections. Before, every gauge of theirs is 0. */
   observe(elections: readonly Observed[]): void
   /** From now on scrapes count readers with this. */
@@ -42,10 +44,12 @@ export function createMetrics({ clock, elections, build }: MetricsOptions): Metr
   }
   registerGauges({ registry, clock, elections, sources })
   const monitor = metricsMonitor(registry, elections)
+  const historyFailed = historyFailures(registry, elections)
   const close = registerProcess(registry, build)
   return {
     registry,
     monitor,
+    historyFailed,
     observe: (running) => {
       for (const election of running) observed.set(election.name, election)
     },

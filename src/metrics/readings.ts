@@ -13,11 +13,26 @@ export function isLeader(status: Status): number {
  * holder counts for one ttl after it was seen.
  */
 export function hasLeader(status: Status, ttlMs: number): number {
-  const { leading, draining, current } = status
+  const { leading, draining } = status
   if (leading || (draining !== null && draining.leaseRemainingMs > 0)) return 1
-  if (current === null || current.holder === null) return 0
+  return seenHolder(status, ttlMs) === null ? 0 : 1
+}
+
+/**
+ * 1 while the lease is held under our own identity, and not by us: by a twin, or by what this instance was before.
+ * That is over within one ttl; a twin stays.
+ */
+export function hasTwin(status: Status, ttlMs: number): number {
+  const { leading, draining, identity } = status
+  if (leading || draining !== null) return 0
+  return seenHolder(status, ttlMs) === identity ? 1 : 0
+}
+
+/** The label of whoever was last seen to hold a lease that has not run out; null when nobody does. */
+function seenHolder({ current }: Status, ttlMs: number): string | null {
+  if (current === null) return null
   const leftMs = current.expiresInMs ?? ttlMs - current.observedAgeMs
-  return leftMs > 0 ? 1 : 0
+  return leftMs > 0 ? current.holder : null
 }
 
 /** The generation held, or else the last one seen; 0 before any. */

@@ -15,6 +15,7 @@ import { openStore } from '../stores/open.ts'
 import type { LeaseStore } from '../stores/store.ts'
 import { HealthCheck, RequiredPolls, type Sign } from './app-health.ts'
 import { createClaims } from './claims.ts'
+import { historyFaults } from './history.ts'
 import { Polled } from './polled.ts'
 
 /** `/livez` fails when the loop has not turned for this long, or for one ttl where that is longer. */
@@ -173,11 +174,12 @@ export async function createSidecar(parts: SidecarParts): Promise<RunningSidecar
     build: { version, store: store.kind },
   })
   const monitor = monitors(logMonitor(log), metrics.monitor)
+  const historyFailed = historyFaults(metrics, (detail) => log.event('store_note', { detail }))
   const session = clock.uuid()
   const { identity, observer, drainMs, generationFloor } = values
   const elections = values.elections.map((election) => {
     const settings = { election, identity, session, timing, observer, drainMs, generationFloor }
-    return new Election({ settings, store, clock, monitor })
+    return new Election({ settings, store, clock, monitor, historyFailed })
   })
   const claims = await createClaims(values, elections, clock)
   return new RunningSidecar({ ...parts, store, metrics, elections, claims })

@@ -141,6 +141,7 @@ test('history lists the tenures, and resign posts with the header that shows it 
   assert.equal(history.code, 0)
   assert.match(history.stdout, /^7 +web-2 +F +U +lost +1\.5 s$/m)
   assert.match(history.stdout, /^8 +web-1 +U +now +unknown$/m)
+  assert.equal(history.stderr, '')
   const resign = await tenure(['resign', '--hold-off', '1.5m', '--listen', listen])
   assert.equal(resign.code, 0)
   assert.match(resign.stdout, /generation 8/)
@@ -148,6 +149,20 @@ test('history lists the tenures, and resign posts with the header that shows it 
   assert.equal(post?.url.pathname, '/v1/resign')
   assert.equal(post?.header, '1')
   assert.equal(post?.body, '{"holdOff":"90000ms"}')
+})
+
+test('history says what nobody knows, and that it is not the store that was read', async (t) => {
+  const tenures = [
+    { holder: null, generation: 7, from: 'F', until: null, reason: 'unknown', leaderlessMs: null },
+  ]
+  const error = { kind: 'denied', message: 'run GRANT \u001b[2J' }
+  const { listen } = await standIn(t, () => ({
+    body: { election: 'default', source: 'memory', error, tenures },
+  }))
+  const { code, stdout, stderr } = await tenure(['history', '--listen', listen])
+  assert.equal(code, 0)
+  assert.match(stdout, /^7 +unknown +F +unknown +unknown +unknown$/m)
+  assert.match(stderr, /^only what this sidecar saw since it started: .*run GRANT \\u001b\[2J$/m)
 })
 
 test('a resignation that is refused ends with 3', async (t) => {

@@ -50,7 +50,10 @@ describe('the strict guard refuses, and names who stands there:', () => {
   it('the right generation under another session, and an election that nobody has led', async () => {
     const { fence, key } = await bench.lead()
     const application = await bench.connect()
-    await refusedWith('TN001', application.query(GUARD, [fence.election, randomUUID(), key[2]]))
+    const other = await refusedWith('TN001', application.query(GUARD, [fence.election, randomUUID(), key[2]]))
+    assert.match(other.message, /does not lead .* under this session; web-1 does, under another one/)
+    const ahead = await refusedWith('TN001', application.query(GUARD, [fence.election, fence.session, 99]))
+    assert.match(ahead.message, /it has not begun, the last one is 1/)
     const error = await refusedWith('TN001', application.query(GUARD, [newElection(), ...key.slice(1)]))
     assert.match(error.message, /has never had a leader/)
     assert.equal(error.detail, 'null')

@@ -172,9 +172,14 @@ test('history keeps the tenures that were seen, with why ours ended', async () =
   await store.last.answer(granted(5, 30))
   clock.advance(5_000)
   await store.last.answer({ kind: 'lost' })
-  const told = election
-    .history()
-    .map(({ holder, generation, reason, leaderlessMs }) => [holder, generation, reason, leaderlessMs])
+  const { source, error, tenures } = await election.history()
+  assert.deepEqual([source, error], ['memory', null], 'this store keeps none')
+  const told = tenures.map(({ holder, generation, reason, leaderlessMs }) => [
+    holder,
+    generation,
+    reason,
+    leaderlessMs,
+  ])
   assert.deepEqual(told, [
     ['another', 4, 'seen', null],
     ['one', 5, 'lost', 30],

@@ -6,6 +6,7 @@ import { WAITS_MOST } from '../../src/claims/limits.ts'
 import type {
   Answer,
   Drained,
+  HistoryView,
   Resigned,
   Status,
   TenureRecord,
@@ -55,6 +56,7 @@ export class FakeElection implements ElectionHandle {
   fault: Error | null = null
   resigned: Resigned = { accepted: true, generation: null }
   records: readonly TenureRecord[] = []
+  historyFault: HistoryView['error'] = null
   readonly holdOffs: (number | null)[] = []
   readonly listeners = new Set<Listen>()
   #revision = 0
@@ -85,8 +87,12 @@ export class FakeElection implements ElectionHandle {
     return held === generation ? { accepted: true, generation } : { accepted: false, current: held }
   }
 
-  history(): readonly TenureRecord[] {
-    return this.records
+  async history(): Promise<HistoryView> {
+    return {
+      source: this.historyFault === null ? 'store' : 'memory',
+      error: this.historyFault,
+      tenures: this.records,
+    }
   }
 
   onTransition(listen: Listen): () => void {

@@ -104,7 +104,7 @@ test('history tells the tenures with their times and reasons', async (t) => {
     },
   ]
   const { status, json } = await ask('/v1/history')
-  assert.equal(status, 200)
+  assert.deepEqual([status, json.source, json.error], [200, 'store', null])
   assert.deepEqual(json.tenures[0], {
     holder: 'pod-b',
     generation: 6,
@@ -117,6 +117,13 @@ test('history tells the tenures with their times and reasons', async (t) => {
     [json.tenures[1].until, json.tenures[1].reason, json.tenures[1].leaderlessMs],
     [null, null, 200],
   )
+})
+
+test('history from memory says why the store was not asked', async (t) => {
+  const { ask, election } = await startRig(t)
+  election.historyFault = { kind: 'denied', message: 'no right' }
+  const { status, json } = await ask('/v1/history')
+  assert.deepEqual([status, json.source, json.error], [200, 'memory', election.historyFault])
 })
 
 test('the name at / is the holder of a lease that has not run out', async (t) => {

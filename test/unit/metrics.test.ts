@@ -44,6 +44,7 @@ function seriesOf(text: string): Map<string, number> {
 const FAMILIES = {
   tenure_is_leader: 'gauge',
   tenure_has_leader: 'gauge',
+  tenure_twin_identity: 'gauge',
   tenure_generation: 'gauge',
   tenure_state: 'gauge',
   tenure_lease_remaining_seconds: 'gauge',
@@ -55,6 +56,7 @@ const FAMILIES = {
   tenure_last_success_timestamp_seconds: 'gauge',
   tenure_pauses_total: 'counter',
   tenure_pause_seconds_total: 'counter',
+  tenure_history_failures_total: 'counter',
   tenure_event_loop_lag_seconds: 'gauge',
   tenure_http_subscribers: 'gauge',
   tenure_ttl_seconds: 'gauge',
@@ -105,6 +107,7 @@ test('no event adds a series: those that can occur are there from the start', as
   for (const [to, reason] of happen) {
     monitor.transition({ revision: 'a', from: 'following', to, reason, generation: 1 }, states)
   }
+  metrics.historyFailed('blue')
   monitor.request(report({ op: 'acquire', result: 'granted', leaderlessMs: 200 }))
   monitor.request(report({ op: 'renew', result: 'granted', slackMs: 4_500 }))
   monitor.request(report({ op: 'release', result: 'released' }))
@@ -185,6 +188,28 @@ test('a lease that has run out, or is free, has no leader; one of unknown length
   for (const [current, expected] of cases) {
     blue.now = { ...FOLLOWING, election: 'blue', current }
     assert.equal(await value('tenure_has_leader{election="blue"}'), expected, JSON.stringify(current))
+  }
+})
+
+test('a lease that is held under our identity and not by us is a twin’s, as long as it has not run out', async (t) => {
+  const { blue, value } = start(t)
+  const status = { ...FOLLOWING, election: 'blue' }
+  const own = { holder: status.identity, generation: 6, expiresInMs: 1, observedAgeMs: 0 }
+  const draining = { generation: 6, leaseRemainingMs: 1 }
+  const cases: readonly [Status, number][] = [
+    [{ ...status, current: own }, 1],
+    [{ ...status, current: own, state: 'observing' }, 1],
+    [{ ...status, current: { ...own, expiresInMs: 0 } }, 0],
+    [{ ...status, current: { ...own, expiresInMs: null, observedAgeMs: 14_999 } }, 1],
+    [{ ...status, current: { ...own, holder: 'somebody else' } }, 0],
+    [{ ...status, current: { ...own, holder: null } }, 0],
+    [{ ...status, current: null }, 0],
+    [{ ...LEADING, identity: status.identity, election: 'blue', current: own }, 0],
+    [{ ...status, current: own, state: 'draining', draining }, 0],
+  ]
+  for (const [now, expected] of cases) {
+    blue.now = now
+    assert.equal(await value('tenure_twin_identity{election="blue"}'), expected, JSON.stringify(now.current))
   }
 })
 

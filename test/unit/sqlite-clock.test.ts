@@ -171,7 +171,7 @@ test('generations that are used up are an error that says so, and nothing is wri
 test('the file is emptied of its journal, durable, and marked as ours', async () => {
   await (await contender(place.machine)).win(0, TTL_MS)
   const database = new DatabaseSync(place.path, { readOnly: true })
-  assert.equal(database.prepare('PRAGMA user_version').get()?.user_version, 1)
+  assert.equal(database.prepare('PRAGMA user_version').get()?.user_version, 2)
   assert.equal(database.prepare('PRAGMA application_id').get()?.application_id, 0x546e7265)
   assert.notEqual(database.prepare('PRAGMA journal_mode').get()?.journal_mode, 'wal')
   database.close()

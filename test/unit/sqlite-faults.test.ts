@@ -63,7 +63,7 @@ test('a file of a newer schema opens, and each request says that this Tenure is 
   const schema = { name: 'StoreError', kind: 'schema', message: /version 7, and this Tenure is older/ }
   await assert.rejects(late.acquire(), schema)
   await assert.rejects(late.current(), schema)
-  execute('PRAGMA user_version = 1')
+  execute('PRAGMA user_version = 2')
   assert.equal((await late.current())?.generation, 1)
 })
 

@@ -34,10 +34,11 @@ export class Connector {
   /**
    * Connects to the first host that can be written, the one that served last before the others. The time is
    * divided among the hosts still to be tried, so that one that hangs does not use up all of it.
+   * `accept` throws where a server will not do.
    *
    * @throws StoreError which names every host that failed.
    */
-  async connect(deadline: Deadline): Promise<Connected> {
+  async connect(deadline: Deadline, accept: (facts: Facts) => void = checkWritable): Promise<Connected> {
     const failures: { host: Host; error: StoreError }[] = []
     const hosts = this.#inOrder()
     for (const [i, host] of hosts.entries()) {
@@ -45,7 +46,7 @@ export class Connector {
       const part = deadline.part(Math.min(shareMs, this.#location.connectTimeoutMs ?? shareMs))
       const isLast = i === hosts.length - 1 && this.#location.connectTimeoutMs === null
       try {
-        const connected = await this.#connectHost(host, isLast ? deadline.signal : part.signal)
+        const connected = await this.#connectHost(host, accept, isLast ? deadline.signal : part.signal)
         this.#last = host
         return connected
       } catch (error) {
@@ -64,11 +65,11 @@ export class Connector {
     return last === null ? hosts : [last, ...hosts.filter((host) => host !== last)]
   }
 
-  async #connectHost(host: Host, signal: AbortSignal): Promise<Connected> {
+  async #connectHost(host: Host, accept: (facts: Facts) => void, signal: AbortSignal): Promise<Connected> {
     const ways = encryptions(this.#location.tls, host.host.startsWith('/'))
     for (const [i, way] of ways.entries()) {
       try {
-        return await this.#connectOnce(host, way, signal)
+        return await this.#connectOnce(host, way, accept, signal)
       } catch (error) {
         if (signal.aborted || i === ways.length - 1 || !mayWorkOtherwise(error)) throw error
       }
@@ -76,7 +77,12 @@ export class Connector {
     throw new Error('there is always a way to connect')
   }
 
-  async #connectOnce(host: Host, way: 'tls' | 'plain', signal: AbortSignal): Promise<Connected> {
+  async #connectOnce(
+    host: Host,
+    way: 'tls' | 'plain',
+    accept: (facts: Facts) => void,
+    signal: AbortSignal,
+  ): Promise<Connected> {
     const location = this.#location
     const tls = way === 'tls' ? await untilAborted(tlsOptions(location.tls), signal) : false
     const mustBind = location.channelBinding === 'require'
@@ -105,7 +111,7 @@ export class Connector {
       await untilAborted(client.connect(), signal)
       if (mustBind && !bound) throw notBound()
       const facts = await session.facts(signal)
-      checkWritable(facts)
+      accept(facts)
       return { session, facts }
     } catch (error) {
       session.destroy()

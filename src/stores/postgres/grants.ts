@@ -36,6 +36,11 @@ export function grantsFor(rights: readonly Right[], role: string): string {
   return rights.map((right) => `GRANT ${PRIVILEGES[right]} TO ${role};`).join(' ')
 }
 
+/** What the history needs; a candidate without it elects all the same. */
+export function historyGrantFor(role: string): string {
+  return `GRANT SELECT, INSERT, UPDATE, DELETE ON tenure.history TO ${role};`
+}
+
 function executes(functions: readonly string[], role: string): string[] {
   return functions.map((one) => `GRANT EXECUTE ON FUNCTION ${one} TO ${role};`)
 }
@@ -51,12 +56,16 @@ export function rolesScript(): string {
     '-- A candidate. An observer needs no UPDATE and no INSERT; INSERT is used once for each new election.',
     ...RIGHTS.map((right) => grantsFor([right], ROLE)),
     '',
+    '-- The history of tenures, of which an observer needs SELECT. Without it a candidate elects all the same, and',
+    '-- knows of no tenure that it has not seen itself.',
+    historyGrantFor(ROLE),
+    '',
     '-- An application that fences its writes. It cannot read or change a lease.',
     grantsFor(['usage'], APPLICATION_ROLE),
     ...executes(GUARDS, APPLICATION_ROLE),
     '',
     '-- Only for a role that binds tables of its own to an election with tenure.guard_table:',
-    ...executes(TABLE_GUARDS, 'OWNER').map((line) => `--   ${line}`),
+    ...[grantsFor(['usage'], 'OWNER'), ...executes(TABLE_GUARDS, 'OWNER')].map((line) => `--   ${line}`),
     '',
   ].join('\n')
 }

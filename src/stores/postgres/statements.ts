@@ -41,6 +41,11 @@ function interval(parameter: string): string {
   return `pg_catalog.make_interval(secs => ${parameter}::pg_catalog.float8 / 1000)`
 }
 
+/** Milliseconds since 1970, or null. */
+export function dateMs(time: string): string {
+  return `(extract(epoch FROM ${time}) * 1000)::pg_catalog.float8`
+}
+
 /** Whole milliseconds of an interval as text; never negative. */
 function milliseconds(span: string): string {
   return `greatest(0, pg_catalog.ceil(extract(epoch FROM ${span}) * 1000))::pg_catalog.int8::pg_catalog.text`
@@ -80,6 +85,14 @@ const FREE = `CASE WHEN ${REWOUND} THEN ${MARK} = $10::pg_catalog.text
       ELSE l.session IS NULL OR l.session = $3::pg_catalog.uuid OR l.expires_at <= pg_catalog.clock_timestamp()
         OR (${AHEAD} AND ${MARK} = $8::pg_catalog.text) END`
 
+/** For the history: a `Begun` as JSON. */
+const BEGUN = `pg_catalog.json_build_object('fromMs', ${dateMs('t.ts')}, 'before',
+      CASE WHEN pg_catalog.isfinite(cur.ended_at) AND pg_catalog.isfinite(cur.acquired_at) THEN
+        pg_catalog.json_build_object('generation', cur.generation, 'holder', cur.holder,
+          'fromMs', ${dateMs('cur.acquired_at')}, 'untilMs', ${dateMs('least(t.ts, cur.ended_at)')},
+          'ended', CASE WHEN cur.released_at IS NOT NULL THEN 'released'
+            WHEN cur.expires_at <= t.ts THEN 'expired' ELSE 'unknown' END) END)`
+
 /**
  * $1 election, $2 identity, $3 session, $4 ttl ms, $5 lock timeout, $6 above, $7 attempt timeout ms, $8 the mark
  * seen unchanged for the row's ttl or '', $9 the highest generation seen, $10 the mark seen unchanged for the
@@ -90,7 +103,8 @@ export const ACQUIRE: Statement = forBoth(
   SELECT ${settings('$5')},
     ${lineage} AS lineage
 ), cur AS MATERIALIZED (
-  SELECT l.election, l.generation, l.released_at, l.expires_at, ${REWOUND} AS rewound
+  SELECT l.election, l.generation, l.holder, l.acquired_at, l.released_at, l.expires_at,
+    coalesce(l.released_at, l.expires_at) AS ended_at, ${REWOUND} AS rewound
   FROM tenure.lease l CROSS JOIN cfg
   WHERE l.election = $1 AND l.generation <= $6::pg_catalog.int8
     AND ${FREE}
@@ -108,9 +122,10 @@ export const ACQUIRE: Statement = forBoth(
   WHERE l.election = cur.election AND ${inTime('$7')}
   RETURNING l.election, l.generation::pg_catalog.text AS granted,
     CASE WHEN cur.released_at IS NOT NULL THEN ${milliseconds('t.ts - cur.released_at')}
-      WHEN pg_catalog.isfinite(cur.expires_at) THEN ${milliseconds('t.ts - cur.expires_at')} END AS leaderless_ms
+      WHEN pg_catalog.isfinite(cur.expires_at) THEN ${milliseconds('t.ts - cur.expires_at')} END AS leaderless_ms,
+    ${BEGUN} AS begun
 )
-SELECT won.granted, won.leaderless_ms, l.holder, l.session::pg_catalog.text AS session,
+SELECT won.granted, won.leaderless_ms, won.begun, l.holder, l.session::pg_catalog.text AS session,
   l.generation::pg_catalog.text AS generation, l.ttl_ms, ${MARK} AS mark, ${REWOUND} AS rewound,
   ${AHEAD} AS ahead, ${FREE} AS free,
   CASE WHEN pg_catalog.isfinite(l.expires_at) THEN ${milliseconds('l.expires_at - pg_catalog.clock_timestamp()')}
@@ -156,9 +171,9 @@ export const RELEASE = `WITH cfg AS MATERIALIZED (
     released_at = least(pg_catalog.clock_timestamp(), l.expires_at)
   FROM cfg
   WHERE l.election = $1 AND l.session = $2::pg_catalog.uuid AND l.generation = $3::pg_catalog.int8
-  RETURNING l.election
+  RETURNING l.released_at
 )
-SELECT pg_catalog.pg_notify('tenure', $5::pg_catalog.text) FROM freed`
+SELECT pg_catalog.pg_notify('tenure', $5::pg_catalog.text), ${dateMs('freed.released_at')} AS at_ms FROM freed`
 
 /** $1 election. Untargeted, so that both unique keys are covered. */
 export const SEED = `INSERT INTO tenure.lease (election) VALUES ($1) ON CONFLICT DO NOTHING`

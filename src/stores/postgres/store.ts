@@ -3,6 +3,7 @@ import { GENERATION_LIMIT, type TenureKey } from '../../election/tenure.ts'
 import type {
   AcquireOptions,
   Attempt,
+  Begun,
   Candidate,
   Contended,
   Granted,
@@ -20,6 +21,7 @@ import { StoreError } from '../store.ts'
 import { Connector } from './connect.ts'
 import { Connections, type LeaseSession } from './connections.ts'
 import { isContention } from './errors.ts'
+import { PostgresHistory } from './history.ts'
 import { Listener } from './listener.ts'
 import { describeLocation, parseLocation } from './location.ts'
 import { ElectionMemory, type Sighting } from './memory.ts'
@@ -32,11 +34,11 @@ const LEAST_TTL_MS = 3_000
 
 const CONTENDED: Contended = { kind: 'contended' }
 const LOST: Lost = { kind: 'lost' }
-const RELEASED: Released = { kind: 'released' }
 
 interface AcquireRow {
   readonly granted: string | null
   readonly leaderless_ms: string | null
+  readonly begun: Begun | null
   readonly holder: string | null
   readonly session: string | null
   readonly generation: string
@@ -67,6 +69,7 @@ class PostgresStore implements LeaseStore {
   readonly kind = 'postgres'
   readonly location: string
   readonly leastTtlMs = LEAST_TTL_MS
+  readonly history: PostgresHistory
   readonly #connections: Connections
   readonly #listener: Listener
   readonly #clock: Clock
@@ -77,6 +80,7 @@ class PostgresStore implements LeaseStore {
     this.#clock = context.clock
     this.#connections = new Connections(connector, context)
     this.#listener = new Listener(connector, context)
+    this.history = new PostgresHistory(connector, context.clock)
   }
 
   acquire(
@@ -114,12 +118,13 @@ class PostgresStore implements LeaseStore {
   release(tenure: TenureKey, attempt: Attempt): Promise<Released | Lost | Contended> {
     const { election, session, generation } = tenure
     return this.#request(attempt, async (lent, signal) => {
-      const rows = await lent.session.query(
+      const [row] = await lent.session.query<{ at_ms: number | null }>(
         RELEASE,
         [election, session, generation, String(wholeMs(attempt)), notificationOf(election, generation)],
         signal,
       )
-      return rows.length > 0 ? RELEASED : LOST
+      if (row === undefined) return LOST
+      return { kind: 'released', ...(row.at_ms !== null && { atMs: row.at_ms }) }
     })
   }
 
@@ -146,6 +151,7 @@ class PostgresStore implements LeaseStore {
 
   async close(): Promise<void> {
     this.#listener.close()
+    this.history.close()
     await this.#connections.close()
   }
 
@@ -208,6 +214,7 @@ class PostgresStore implements LeaseStore {
         kind: 'granted',
         generation,
         leaderlessMs: row.leaderless_ms === null ? null : Number(row.leaderless_ms),
+        ...(row.begun !== null && { begun: row.begun }),
       }
     }
     const { holder, session, mark, rewound, ahead, free, ttl_ms: rowTtlMs } = row

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { StoreError } from '../store.ts'
 import { fileIdentity } from './file-identity.ts'
+import { HistoryStatements } from './history-statements.ts'
 import { prepare } from './schema.ts'
 import { type Row, Statements } from './statements.ts'
 import { transaction } from './transaction.ts'
@@ -31,6 +32,7 @@ export class Connection {
   readonly #fileIdentity: string
   readonly #placeId: string
   readonly #statements: Statements
+  #history: HistoryStatements | null = null
 
   private constructor(path: string, database: DatabaseSync, identity: string) {
     this.path = path
@@ -87,6 +89,12 @@ export class Connection {
   /** Only inside a transaction that has read the row. */
   write(election: string, row: Row): void {
     this.#statements.write(election, row)
+  }
+
+  /** Throws where the table is missing, and hurts no lease. */
+  get history(): HistoryStatements {
+    this.#history ??= new HistoryStatements(this.#database)
+    return this.#history
   }
 
   /** Changes when another connection has committed. */

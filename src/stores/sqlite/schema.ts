@@ -27,9 +27,21 @@ const MIGRATIONS: readonly string[] = [
      writes INTEGER NOT NULL,
      CHECK ((session IS NULL) = (holder IS NULL))
    ) STRICT, WITHOUT ROWID;`,
+  // For people, hence the wall clock: milliseconds since 1970. No lease depends on it.
+  `CREATE TABLE history (
+     election TEXT NOT NULL,
+     generation INTEGER NOT NULL,
+     holder TEXT,
+     writer TEXT,
+     began_ms INTEGER NOT NULL,
+     ended_ms INTEGER,
+     reason TEXT,
+     leaderless_ms INTEGER,
+     PRIMARY KEY (election, generation)
+   ) STRICT, WITHOUT ROWID;`,
 ]
 
-const SCHEMA_VERSION = MIGRATIONS.length
+export const SCHEMA_VERSION = MIGRATIONS.length
 
 /**
  * Sets the connection up, and brings an empty or older file to this version. A file that is up to date is only read.
@@ -66,8 +78,12 @@ function migrate(database: DatabaseSync, path: string, uuid: () => string): void
   })
 }
 
-/** 0 for an empty file. */
-function versionOf(database: DatabaseSync, path: string): number {
+/**
+ * The version of the file; 0 for an empty one. Only reads.
+ *
+ * @throws StoreError `misconfigured` for another program's database, `schema` for a newer version.
+ */
+export function versionOf(database: DatabaseSync, path: string): number {
   const owner = pragma(database, 'application_id')
   if (owner !== APPLICATION_ID) {
     const tables = database.prepare('SELECT count(*) AS count FROM sqlite_schema').get()?.count

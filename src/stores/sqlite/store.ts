@@ -25,6 +25,7 @@ import {
 } from '../store.ts'
 import { Connection, Replaced } from './connection.ts'
 import { isBusy, isMoved, toStoreError } from './errors.ts'
+import { freedMs, type Lent, predecessorOf, SqliteHistory } from './history.ts'
 import { acquired, type BootTime, isLive, isNamed, released, renewed, standingOf, viewOf } from './lease.ts'
 import { checkPlace, locate } from './location.ts'
 import { Memory } from './memory.ts'
@@ -61,6 +62,7 @@ class SqliteStore implements LeaseStore {
   readonly kind = 'sqlite'
   readonly location: string
   readonly leastTtlMs = LEAST_TTL_MS
+  readonly history: SqliteHistory
   readonly #clock: Clock
   readonly #memory: Memory
   readonly #watchers: Watchers
@@ -73,6 +75,7 @@ class SqliteStore implements LeaseStore {
     this.location = path
     this.#clock = clock
     this.#memory = new Memory(clock)
+    this.history = new SqliteHistory(path, (election, attempt, body) => this.#lend(election, attempt, body))
     this.#watchers = new Watchers(clock, (elections) => this.#look(elections))
   }
 
@@ -131,7 +134,10 @@ class SqliteStore implements LeaseStore {
           if (this.#memory.isOver(election, generation) || !isNamed(row, session, generation)) {
             return { answer: LOST, next: null }
           }
-          return { answer: { kind: 'released' }, next: released(row, this.#time()) }
+          const time = this.#time()
+          const next = released(row, time)
+          const atMs = freedMs(next, { time, dateMs: this.#clock.date() })
+          return { answer: { kind: 'released', ...(atMs !== null && { atMs }) }, next }
         }),
       ),
     )
@@ -176,8 +182,10 @@ class SqliteStore implements LeaseStore {
     }
     if (isLate()) return { answer: CONTENDED, next: null }
     const generation = this.#generationAfter(election, Math.max(stored, above))
+    const dateMs = this.#clock.date()
+    const begun = { fromMs: dateMs, before: predecessorOf(row, { time, dateMs }) }
     return {
-      answer: { kind: 'granted', generation, leaderlessMs: standing.leaderlessMs },
+      answer: { kind: 'granted', generation, leaderlessMs: standing.leaderlessMs, begun },
       next: acquired(row, candidate, generation, ttlMs, time),
     }
   }
@@ -220,6 +228,24 @@ class SqliteStore implements LeaseStore {
       if (isBusy(error)) return CONTENDED
       throw toStoreError(error, this.location)
     }
+  }
+
+  /** For the history. Its own faults leave the connection to the leases. */
+  #lend<T>(election: string, attempt: Attempt, body: (lent: Lent) => T): T | Contended {
+    const outcome = this.#request<{ readonly value: T } | { readonly error: unknown }>(attempt, () =>
+      this.#use((connection) => {
+        const lease = this.#read(connection, election)
+        const [time, dateMs] = [this.#time(), this.#clock.date()]
+        try {
+          return { value: body({ connection, lease, time, dateMs }) }
+        } catch (error) {
+          if (isBusy(error) || isReplacement(error)) throw error
+          return { error }
+        }
+      }),
+    )
+    if ('error' in outcome) throw toStoreError(outcome.error, this.location)
+    return 'value' in outcome ? outcome.value : outcome
   }
 
   #admit(attempt: Attempt): void {
