@@ -41,6 +41,7 @@ const TOOLS: readonly Tool[] = [
   { name: 'psql', package: 'postgresql-client', find: () => runs('psql') },
   { name: 'wget', package: 'wget', find: () => runs('wget') },
   { name: 'systemd-analyze', package: 'systemd', find: () => runs('systemd-analyze') },
+  { name: 'chromium', package: 'chromium', find: () => runs('chromium') },
   { name: 'promtool', package: 'prometheus', find: () => runs('promtool') },
 ]
 

@@ -14,6 +14,7 @@ import { requireJson, requireLocalCall, requireSmall } from './guards.ts'
 import { answerLeader, answerLeadership } from './hot.ts'
 import { answerWhenNew, readWaitMs } from './long-poll.ts'
 import { unknownPath, wrongMethod } from './ops.ts'
+import { requireLocalHost, wantsPage } from './page/negotiate.ts'
 import { Problem } from './problem.ts'
 import { chooseElection, readQuery } from './query.ts'
 import { historyBody, nameBody } from './reads.ts'
@@ -59,10 +60,10 @@ export function createApp(context: Context): RequestListener {
     answerLeader(election, request.method ?? '', response),
   )
   mount(app, context, '/v1/events', (asked) => events(context, asked))
-  mount(app, context, '/v1/history', ({ election, response }) =>
-    sendJson(response, 200, historyBody(election)),
+  mount(app, context, '/v1/history', async ({ election, response }) =>
+    sendJson(response, 200, await historyBody(election)),
   )
-  mount(app, context, '/', ({ election, response }) => sendJson(response, 200, nameBody(election)))
+  mountRoot(app, context)
   mount(app, context, '/v1/resign', ({ election, request, response }) =>
     resign(election, request.body, response),
   )
@@ -133,6 +134,25 @@ function mountDocument(app: express.Express, { version }: Context): void {
     const { openApiDocument } = await import('./openapi.ts')
     document ??= JSON.stringify(openApiDocument(version))
     send(response, 200, JSON_TYPE, document)
+  })
+}
+
+/** A browser is shown every election; a program asks about one. */
+function mountRoot(app: express.Express, { elections }: Context): void {
+  const path = '/'
+  app.all(path, async (request, response) => {
+    if (!takes(path, request.method)) throw wrongMethod(path, request.method)
+    const query = readQuery(request.url, ROUTES[path].parameters)
+    const name = query.get('election')
+    if (!wantsPage(request.headers.accept)) {
+      const body = nameBody(chooseElection(elections, name))
+      send(response, 200, JSON_TYPE, JSON.stringify(body), { Vary: 'Accept' })
+      return
+    }
+    requireLocalHost(request)
+    const chosen = chooseElection(elections, name ?? elections[0]?.name)
+    const { answerPage } = await import('./page/page.ts')
+    answerPage(elections, chosen, response)
   })
 }
 

@@ -44,7 +44,8 @@ function answerSchema({ schema }: Answering) {
 function answers(route: Route, withBody: boolean) {
   const entries = Object.entries(route.answers).map(([status, answering]) => {
     const type = answering.type ?? 'application/json'
-    const content = { [type]: { schema: answerSchema(answering) } }
+    const page = answering.page ? { 'text/html': { schema: { type: 'string' } } } : {}
+    const content = { [type]: { schema: answerSchema(answering) }, ...page }
     return [status, { description: answering.description, ...(withBody ? { content } : {}) }]
   })
   return Object.fromEntries(entries)

@@ -25,6 +25,8 @@ export interface Answering {
   readonly description: string
   readonly schema: AnswerName
   readonly type?: string
+  /** HTML for those who accept it. */
+  readonly page?: true
 }
 
 export interface Route {
@@ -93,7 +95,8 @@ export const ROUTES = {
   },
   '/v1/history': {
     methods: READ,
-    summary: 'The last tenures that this process saw, the oldest first.',
+    summary:
+      'The last tenures, the oldest first: those that the store has written down, or else those that this process saw.',
     parameters: ['election'],
     answers: {
       200: { description: 'Tenures', schema: 'History' },
@@ -140,11 +143,13 @@ export const ROUTES = {
   },
   '/': {
     methods: READ,
-    summary: "The holder's label, empty while there is none; this instance's own only while it may act.",
+    summary:
+      "The holder's label, empty while there is none; this instance's own only while it may act. Browsers, which accept HTML, get the status page.",
     parameters: ['election'],
     answers: {
-      200: { description: 'The label', schema: 'HolderName' },
+      200: { description: 'The label, or the page', schema: 'HolderName', page: true },
       400: BAD_QUERY,
+      403: { description: 'The page was asked for under the name of another host', schema: 'Problem' },
       404: UNKNOWN,
       500: FAULT,
     },

@@ -54,7 +54,8 @@ test('every answer fits the schema that the document gives for it', async (t) =>
   const post = (body: string) => ({ method: 'POST', headers, body })
   const fromMs = Date.UTC(2026, 0, 1)
   election.records = [
-    { holder: 'pod-b', generation: 6, fromMs, untilMs: fromMs + 1, reason: 'seen', leaderlessMs: 1.5 },
+    { holder: 'pod-b', generation: 6, fromMs, untilMs: fromMs + 1.25, reason: 'expired', leaderlessMs: 1.5 },
+    { holder: null, generation: 7, fromMs: fromMs + 2, untilMs: null, reason: 'unknown', leaderlessMs: null },
   ]
   const check = async (expected: number, path: string, question = {}): Promise<void> => {
     const { status, json } = await ask(path, question)
