@@ -14,6 +14,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   history: { summary: 'the tenures that this sidecar has seen', load: () => import('./history.ts') },
   resign: { summary: 'make this instance step down', load: () => import('./resign.ts') },
   drain: { summary: 'step down, and wait until the lease is given back', load: () => import('./drain.ts') },
+  doctor: { summary: 'what is wrong here, and what to do about it', load: () => import('./doctor.ts') },
   migrate: { summary: 'install or update the schema in PostgreSQL', load: () => import('./migrate.ts') },
   demo: {
     summary: 'why a lease needs a fence: a story with real processes',

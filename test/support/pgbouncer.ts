@@ -1,4 +1,4 @@
-/** PgBouncer in transaction mode before a PostgreSQL server: the pooler that breaks whatever keeps session state. */
+/** PgBouncer before a PostgreSQL server, in transaction mode unless told: the pooler that breaks whatever keeps session state. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { access, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -31,7 +31,11 @@ export interface Pgbouncer {
 }
 
 /** Starts pgbouncer before `server`, with so few server connections that clients must share them. */
-export async function startPgbouncer(path: string, server: PostgresServer): Promise<Pgbouncer> {
+export async function startPgbouncer(
+  path: string,
+  server: PostgresServer,
+  mode: 'session' | 'transaction' | 'statement' = 'transaction',
+): Promise<Pgbouncer> {
   const home = await mkdtemp(join(tmpdir(), 'tenure-pgbouncer-'))
   const user = await unprivileged()
   const port = await freePort()
@@ -46,7 +50,7 @@ export async function startPgbouncer(path: string, server: PostgresServer): Prom
       `listen_port = ${port}`,
       'unix_socket_dir =',
       'auth_type = any',
-      'pool_mode = transaction',
+      `pool_mode = ${mode}`,
       'default_pool_size = 3',
       '',
     ].join('\n'),
