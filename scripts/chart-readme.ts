@@ -4,7 +4,7 @@ import { isMap, isScalar, type Pair, parseDocument, type YAMLMap } from 'yaml'
 import { configSchema } from '../src/config/schema.ts'
 import type { JsonSchema } from '../src/config/value-type.ts'
 
-const CHARTS = ['tenure', 'example-app'] as const
+const CHARTS = ['tenure', 'example-app', 'tenure-monitoring'] as const
 const PLACE_OF_VALUES = '<!-- values -->'
 const PLACE_OF_SETTINGS = '<!-- settings -->'
 /** What the chart itself says, so that no value may: where the store is, who contends for what, where it listens. */

@@ -8,6 +8,8 @@ import { openApiDocument } from '../src/http/openapi.ts'
 import { deployFiles } from '../src/stores/postgres/migrate.ts'
 import { VERSION } from '../src/version.ts'
 import { chartReadmes } from './chart-readme.ts'
+import { metricsReference } from './metrics-reference.ts'
+import { monitoringFiles } from './monitoring-files.ts'
 
 const json = (document: unknown): string => `${JSON.stringify(document, null, 2)}\n`
 
@@ -15,6 +17,8 @@ const FILES: Readonly<Record<string, () => string>> = {
   'docs/openapi.json': () => json(openApiDocument(VERSION)),
   'docs/config.schema.json': () => json(configSchema()),
   ...Object.fromEntries([...deployFiles()].map(([name, text]) => [`deploy/postgres/${name}`, () => text])),
+  'docs/metrics.md': metricsReference,
+  ...Object.fromEntries([...monitoringFiles()].map(([path, text]) => [path, () => text])),
   ...Object.fromEntries([...chartReadmes()].map(([path, text]) => [path, () => text])),
 }
 
