@@ -54,6 +54,10 @@ const HERE: readonly (readonly [RegExp, Proof])[] = [
   [/ run --store postgres:/, { code: 0, output: /elected/, stopAt: /elected/ }],
   [/^tenure status$/, { code: 0, output: /generation/ }],
   [/^tenure drain( --timeout 20s)? && /, { code: 0, output: /the rest of the line was run/ }],
+  [
+    /^sed '.*' deploy\/prometheus\/tenure-rules\.yaml$/,
+    { code: 0, output: /runbook_url: https:\/\/wiki\.internal\// },
+  ],
   [/^tenure wait --leader --timeout 0 && /, { code: 0, output: /the rest of the line was run/ }],
 ]
 
