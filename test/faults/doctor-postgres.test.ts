@@ -145,6 +145,13 @@ const SCHEMA: readonly Planted[] = [
       paste: /^GRANT [A-Z]+ ON (SCHEMA tenure|tenure\.\w+) TO role_\w+;$/,
     }),
   ),
+  warning({
+    title: 'a role that may not write its tenures down',
+    plant: () => clinic.changed('REVOKE INSERT, DELETE ON tenure.history FROM ROLE_'),
+    check: 'history',
+    found: /^role_\w+ lacks INSERT, DELETE on tenure\.history$/,
+    paste: /^GRANT SELECT, INSERT, UPDATE, DELETE ON tenure\.history TO role_\w+;$/,
+  }),
   fault({
     title: 'a table that a crash would empty',
     plant: () => clinic.changed('ALTER TABLE tenure.lease SET UNLOGGED'),

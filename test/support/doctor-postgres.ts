@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { after } from 'node:test'
 import { systemClock } from '../../src/clock/system-clock.ts'
-import { grantsFor, RIGHTS, type Right } from '../../src/stores/postgres/grants.ts'
+import { grantsFor, historyGrantFor, RIGHTS, type Right } from '../../src/stores/postgres/grants.ts'
 import { migrate } from '../../src/stores/postgres/migrate.ts'
 import { type Apply, applyAnywhere, installTenure, type Patient } from './doctor.ts'
 import { type PostgresServer, startPostgres } from './postgres.ts'
@@ -58,6 +58,7 @@ export class PostgresClinic {
       await migrate(settingsFor(server.url(database)), { clock: systemClock(), note: () => undefined })
       const rights = RIGHTS.filter((right) => !without.includes(right))
       await sql(grantsFor(rights, role))
+      await sql(historyGrantFor(role))
     }
     return { database, role, sql, patient: patientOf(server.url(database, role)) }
   }

@@ -9,6 +9,7 @@ import { faultOf, skipped } from '../check.ts'
 import { STORE_WITHIN_MS, type Subject } from '../subject.ts'
 import { checkConnections } from './connections.ts'
 import { checkDurability, checkReplicas } from './durability.ts'
+import { checkHistory } from './history.ts'
 import { readLeases } from './leases.ts'
 import type { Look } from './look.ts'
 import { checkPooler } from './pooler.ts'
@@ -36,6 +37,7 @@ const OF_SERVER: readonly (readonly [string, Examine])[] = [
 ]
 const OF_LEASES: readonly (readonly [string, Examine])[] = [
   ['rights', checkRights],
+  ['history', checkHistory],
   ['table', checkTable],
 ]
 
