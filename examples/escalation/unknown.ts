@@ -4,15 +4,21 @@
  */
 import { parseArgs } from 'node:util'
 import pg from 'pg'
+import { databaseUrl, flagsOr, whole } from './command.ts'
 
 /** A step that was applied more recently than this may still be on its way. Longer than any channel's time-out. */
 const ON_ITS_WAY_MS = '90000'
 
-const { values } = parseArgs({
-  options: {
-    'older-than-ms': { type: 'string', default: ON_ITS_WAY_MS },
-    json: { type: 'boolean', default: false },
-  },
+const USAGE = `DATABASE_URL=postgres://… unknown.ts [--older-than-ms ${ON_ITS_WAY_MS}] [--json]`
+
+const flags = flagsOr(USAGE, () => {
+  const { values } = parseArgs({
+    options: {
+      'older-than-ms': { type: 'string', default: ON_ITS_WAY_MS },
+      json: { type: 'boolean', default: false },
+    },
+  })
+  return { olderThanMs: whole('older-than-ms', values['older-than-ms'], 0), json: values.json }
 })
 
 interface Unknown {
@@ -33,12 +39,12 @@ WHERE d.outcome = 'unknown' OR (d.outcome = 'applied'
   AND d.applied_at <= clock_timestamp() - make_interval(secs => $1::float8 / 1000))
 ORDER BY d.applied_at`
 
-const client = new pg.Client(process.env.DATABASE_URL)
+const client = new pg.Client(databaseUrl())
 await client.connect()
-const { rows } = await client.query<Unknown>(UNKNOWN, [values['older-than-ms']])
+const { rows } = await client.query<Unknown>(UNKNOWN, [flags.olderThanMs])
 await client.end()
 
-if (values.json) process.stdout.write(`${JSON.stringify(rows)}\n`)
+if (flags.json) process.stdout.write(`${JSON.stringify(rows)}\n`)
 else {
   for (const { alert, step, person, channel, runner, since, detail, token } of rows) {
     process.stdout.write(

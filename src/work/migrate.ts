@@ -7,7 +7,7 @@ import { passwordSource } from '../stores/postgres/password.ts'
 import type { Session } from '../stores/postgres/session.ts'
 import { type StoreContext, StoreError, type StoreSettings } from '../stores/store.ts'
 import { type Finding, inspect } from './columns.ts'
-import type { Database } from './database.ts'
+import { classify, type Database } from './database.ts'
 import { quoteTable, type TableName } from './names.ts'
 
 const MIGRATE_TIMEOUT_MS = 30_000
@@ -58,7 +58,7 @@ async function prepareEach(db: Database, tables: readonly TableName[]): Promise<
   for (const table of tables) plans.push({ table, plan: planFor(table, await inspect(db, table)) })
   const prepared: Prepared[] = []
   for (const { table, plan } of plans) {
-    if (plan.statements.length > 0) await inTransaction(db, plan.statements)
+    if (plan.statements.length > 0) await inTransaction(db, table, plan.statements)
     prepared.push({ table, added: plan.adds })
   }
   return prepared
@@ -77,8 +77,18 @@ function planFor(table: TableName, finding: Finding): Plan {
   }
 }
 
-async function inTransaction(db: Database, statements: readonly string[]): Promise<void> {
-  for (const statement of ['BEGIN', ...statements, 'COMMIT']) await db.query(statement, [])
+/** @throws StoreError where PostgreSQL refuses the change itself; anything else as it comes. */
+async function inTransaction(db: Database, table: TableName, statements: readonly string[]): Promise<void> {
+  try {
+    for (const statement of ['BEGIN', ...statements, 'COMMIT']) await db.query(statement, [])
+  } catch (error) {
+    if (classify(error) !== 'row') throw error
+    throw new StoreError(
+      'schema',
+      `PostgreSQL: ${quoteTable(table)}: the columns cannot be added: ${(error as Error).message}: run what --print writes by hand, changed as this table needs it, and then this again`,
+      { cause: error },
+    )
+  }
 }
 
 function refusal(table: TableName, finding: Extract<Finding, { kind: 'unfit' | 'foreign' }>): StoreError {

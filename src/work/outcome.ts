@@ -26,7 +26,8 @@ export type Claimed = Pick<Item<unknown>, 'key' | 'token'>
  *   still applies for as long as nobody takes the row.
  * - `contended`: another transaction was in the way for too long. Ask again.
  * - `fault`: of one among several; `error` says why. Where that is no refusal of PostgreSQL's, but a connection that
- *   broke, it is unknown whether the row was written.
+ *   broke, it is unknown whether the row was written. Also where a trigger put the token back: what else the trigger
+ *   let through is written, the token could apply again, and so it does not count as applied.
  *
  * Whatever else is not `applied` has changed nothing at all.
  */
@@ -54,12 +55,12 @@ export interface JournalEntry {
   readonly key: string
   readonly token: string
   readonly result: Result | 'claimed' | 'retaken'
-  /** Of a `fault`. */
+  /** Of a `fault`. PostgreSQL's own has contents of the row in its `detail`. */
   readonly error?: Error
 }
 
-/** Takes each claim, and the result for each item. What it throws becomes a process warning. */
-export type Journal = (entry: JournalEntry) => void
+/** Takes each claim, and the result for each item. What it throws, or rejects with, becomes a process warning. */
+export type Journal = (entry: JournalEntry) => unknown
 
 export function outcome<I extends Claimed>(
   item: I,

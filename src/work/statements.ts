@@ -86,6 +86,8 @@ interface Change {
   readonly set: string
   /** Beside the predicate; null: nothing. */
   readonly where: string | null
+  /** SQL that says of a written row whether the change is there: a trigger may have taken it out again. */
+  readonly done: string
   /** The result for a row whose token stands and whose `where` does not hold. */
   readonly otherwise: 'unmet' | 'ended'
 }
@@ -93,7 +95,7 @@ interface Change {
 /** $1 keys, $2 tokens, $3 lock timeout. */
 function changeStatement(target: Target, parameters: Parameters, change: Change): Statement {
   const { table, key } = target
-  const { set, where, otherwise } = change
+  const { set, where, done, otherwise } = change
   const text = `WITH cfg AS MATERIALIZED (
   SELECT pg_catalog.current_setting('lock_timeout') AS tenure_before,
     pg_catalog.set_config('lock_timeout', $3::pg_catalog.text, true) AS tenure_during
@@ -109,10 +111,10 @@ function changeStatement(target: Target, parameters: Parameters, change: Change)
   SET ${set}
   FROM held, t
   WHERE item.${key} = held.tenure_key AND ${isOurs(target)}${where === null ? '' : `\n    AND (${where})`}
-  RETURNING held.tenure_n, item.${LEASED_UNTIL} AS tenure_until
+  RETURNING held.tenure_n, item.${LEASED_UNTIL} AS tenure_until, ${done} AS tenure_done
 )
 SELECT pg_catalog.json_agg(pg_catalog.json_build_array(
-    CASE WHEN changed.tenure_n IS NOT NULL THEN 'applied' WHEN held.tenure_n IS NOT NULL THEN '${otherwise}'
+    CASE WHEN changed.tenure_done THEN 'applied' WHEN changed.tenure_n IS NOT NULL THEN 'kept' WHEN held.tenure_n IS NOT NULL THEN '${otherwise}'
       WHEN EXISTS (SELECT FROM ${table} AS item WHERE item.${key} = ($1)[given.n]) THEN 'lost' ELSE 'missing' END,
     greatest(0, pg_catalog.floor(extract(epoch FROM coalesce(changed.tenure_until, held.tenure_until) - t.tenure_ts) * 1000))
   ) ORDER BY given.n)::pg_catalog.text AS results,
@@ -146,6 +148,7 @@ export function applyStatement(target: Target, claims: Claims, options: ApplyOpt
   return changeStatement(target, parameters, {
     set,
     where: predicate(options.where, parameters),
+    done: `item.${LEASE_TOKEN} IS NULL`,
     otherwise: 'unmet',
   })
 }
@@ -162,6 +165,7 @@ export function extendStatement(
   return changeStatement(target, parameters, {
     set: `${LEASED_UNTIL} = greatest(item.${LEASED_UNTIL}, least(t.tenure_ts + ${lease}, ${lifeEnd}))`,
     where: `item.${LEASED_UNTIL} > t.tenure_ts AND ${lifeEnd} > item.${LEASED_UNTIL}`,
+    done: 'true',
     otherwise: 'ended',
   })
 }

@@ -1,6 +1,6 @@
 /** Work leases on the rows of a table: each claim of a row has a token of its own, and only that token applies. */
 import { changeMany, changeOne, type MakeStatement } from './change.ts'
-import { classify, type Database } from './database.ts'
+import { classify, type Database, endedTransaction } from './database.ts'
 import { Extender, type ExtenderOptions } from './extender.ts'
 import { itemOf } from './item.ts'
 import { checkLimit, checkSet, readOptions, type Settings, type WorkTableOptions } from './options.ts'
@@ -21,9 +21,9 @@ export interface Decision<Row> {
 type Condition<Row> = Pick<Decision<Row>, 'where'>
 
 /**
- * Every method is one statement (a batch in which a row is refused: one more for each row) and keeps nothing in the
- * session, so `db` may be a pool, also behind PgBouncer in transaction mode. It may be a client inside a transaction
- * of yours: then a result counts once that has committed, and `contended` or a fault has ended it.
+ * Every method is one statement (a list: one for each 500 items, and where a row is refused one more for each row) and
+ * keeps nothing in the session, so `db` may be a pool, also behind PgBouncer in transaction mode. It may be a client inside a transaction
+ * of yours: then a result counts once that has committed, and `contended` or a fault of PostgreSQL's has ended it.
  *
  * Given one item, a method returns its outcome; given a list, the outcomes in the same order. What is thrown is a
  * fault of the store: whether the statement took effect is then unknown for all of the items.
@@ -35,7 +35,11 @@ export class WorkTable<Row extends object = Record<string, unknown>> {
     this.#settings = readOptions(options)
   }
 
-  /** Takes up to `limit` rows that are free and due, in order. Those that somebody has locked are passed over. */
+  /**
+   * Takes up to `limit` rows that are free and due, in order. Those that somebody has locked are passed over.
+   *
+   * @throws a fault of the store; also contention, where it has ended a transaction of yours.
+   */
   async claim(db: Database, { limit }: { readonly limit: number }): Promise<Item<Row>[]> {
     checkLimit(limit)
     const { text, values } = claimStatement(this.#settings, { ...this.#settings, limit })
@@ -43,7 +47,7 @@ export class WorkTable<Row extends object = Record<string, unknown>> {
     try {
       rows = (await db.query(text, values)).rows
     } catch (error) {
-      if (classify(error) !== 'contended') throw error
+      if (classify(error) !== 'contended' || (await endedTransaction(db))) throw error
       return []
     }
     const items = rows.map((row) => itemOf<Row>(row as Record<string, unknown>))
@@ -128,12 +132,17 @@ export class WorkTable<Row extends object = Record<string, unknown>> {
     if (journal === null) return
     const table = `${name.schema}.${name.name}`
     try {
-      journal({ op, table, key, token, result, ...(error === null ? {} : { error }) })
+      const told: unknown = journal({ op, table, key, token, result, ...(error === null ? {} : { error }) })
+      Promise.resolve(told).catch(warn)
     } catch (thrown) {
-      // The rows are written: their outcomes must reach the caller all the same.
-      process.emitWarning(thrown instanceof Error ? thrown : String(thrown))
+      warn(thrown)
     }
   }
+}
+
+/** The rows are written: their outcomes must reach the caller all the same. */
+function warn(thrown: unknown): void {
+  process.emitWarning(thrown instanceof Error ? thrown : String(thrown))
 }
 
 function isList<I>(given: I | readonly I[]): given is readonly I[] {

@@ -80,7 +80,13 @@ test('what cannot serve is named with its remedy, and none of the tables is touc
     CREATE TABLE local (id integer, leased_until timestamp);
     CREATE TABLE texts (id integer, lease_token text);
     CREATE TABLE strict (id integer, leased_until timestamptz NOT NULL);
-    CREATE TABLE filled (id integer, lease_token uuid DEFAULT gen_random_uuid())`)
+    CREATE TABLE filled (id integer, lease_token uuid DEFAULT gen_random_uuid());
+    CREATE TABLE rounded (id integer, leased_until timestamptz(2), lease_token uuid);
+    CREATE TABLE computed (id integer, at timestamptz, leased_until timestamptz GENERATED ALWAYS AS (at) STORED);
+    CREATE TABLE whole (id integer) PARTITION BY LIST (id);
+    CREATE TABLE part PARTITION OF whole FOR VALUES IN (1);
+    CREATE TYPE shape AS (id integer);
+    CREATE TABLE typed OF shape`)
   const cases: readonly (readonly [string, RegExp])[] = [
     [
       'fine,missing',
@@ -97,16 +103,58 @@ test('what cannot serve is named with its remedy, and none of the tables is touc
     ],
     ['fine,strict', /leased_until is NOT NULL, .*DROP NOT NULL;/],
     ['fine,filled', /lease_token has a default, .*DROP DEFAULT;/],
+    ['fine,rounded', /leased_until is rounded to 2 digits of a second, .*TYPE timestamptz;/],
+    ['fine,computed', /leased_until is generated, .*RENAME COLUMN leased_until TO leased_until_before;/],
+    ['fine,part', /"public"."part": this is a partition, .*name the parent: public\.whole;/],
+    [
+      'fine,typed',
+      /has the columns of the type shape: run ALTER TYPE shape ADD ATTRIBUTE leased_until timestamptz CASCADE, ADD/,
+    ],
+    ['fine,pg_catalog.pg_class', /this table is part of PostgreSQL itself: name a table of your own/],
   ]
   for (const [tables, message] of cases) {
     const { code, stderr } = await migrate(tables)
     assert.deepEqual([code, message.test(stderr)], [5, true], stderr)
+    assert.doesNotMatch(stderr, /GRANT/)
   }
   assert.deepEqual(await columns('fine'), [])
   await sql(
     `ALTER TABLE local ALTER COLUMN leased_until TYPE timestamptz USING leased_until AT TIME ZONE 'UTC'`,
   )
   assert.equal((await migrate('local')).code, 0)
+})
+
+test('the remedies for a partition, a typed table and a column with another meaning work as they are printed', async () => {
+  await sql(`CREATE TABLE parted (id integer) PARTITION BY LIST (id);
+    CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
+    CREATE TYPE form AS (id integer);
+    CREATE TABLE formed OF form;
+    CREATE TABLE derived (at timestamptz, leased_until timestamptz GENERATED ALWAYS AS (at) STORED)`)
+  for (const table of ['formed', 'derived']) {
+    const { code, stderr } = await migrate(table)
+    const [statement] = /ALTER T(?:YPE|ABLE) [^;]*;/.exec(stderr) ?? []
+    assert.ok(code === 5 && statement !== undefined, stderr)
+    await sql(statement)
+  }
+  for (const table of ['parted', 'parted_1', 'formed', 'derived']) {
+    const { code, stderr } = await migrate(table)
+    assert.equal(code, 0, stderr)
+  }
+})
+
+test('what PostgreSQL refuses for a reason of its own is told with that reason, and with no rights on other tables', async () => {
+  await sql(`CREATE TABLE guarded (id integer PRIMARY KEY);
+    CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$
+      BEGIN RAISE 'changes are frozen' USING ERRCODE = '42501'; END $$;
+    CREATE EVENT TRIGGER frozen ON ddl_command_start WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION refuse()`)
+  const { code, stderr } = await migrate('guarded')
+  await sql('DROP EVENT TRIGGER frozen')
+  assert.equal(code, 5)
+  assert.match(
+    stderr,
+    /"public"."guarded": the columns cannot be added: changes are frozen: run what --print/,
+  )
+  assert.doesNotMatch(stderr, /GRANT/)
 })
 
 test('who does not own the table is told who does; where nothing is to be done, that is no fault', async () => {

@@ -110,6 +110,26 @@ describe('apply', { timeout: SUITE_MOST_MS }, () => {
     assert.equal((await work.apply(pool, taken, { set: { step: 2 } })).result, 'applied')
   })
 
+  it('whose token a trigger puts back is a fault and not applied, for one item and in a list', async () => {
+    const { table, work } = await jobs(2)
+    await query(`CREATE FUNCTION put_back() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN IF NEW.step > 0 THEN RETURN OLD; END IF; RETURN NEW; END $$;
+      CREATE TRIGGER t BEFORE UPDATE ON ${table} FOR EACH ROW EXECUTE FUNCTION put_back()`)
+    const [first, second] = await work.claim(pool, { limit: 2 })
+    assert.ok(first && second)
+    const alone = () => work.apply(pool, first, { set: { step: 1 } })
+    for (const { result, applied, error } of [await alone(), await alone()]) {
+      assert.deepEqual([result, applied], ['fault', false])
+      assert.match(error?.message ?? '', /^key 1: .* carries its token still/)
+    }
+    const set = { step: sql`CASE WHEN item.id = 1 THEN 1 ELSE 0 END` }
+    assert.deepEqual(
+      (await work.apply(pool, [first, second], { set })).map(({ result }) => result),
+      ['fault', 'applied'],
+    )
+    assert.equal((await work.extend(pool, first)).result, 'applied')
+  })
+
   it('on a row that is gone says missing', async () => {
     const { table, work } = await jobs(1)
     const item = await one(work.claim(pool, { limit: 1 }))
@@ -208,6 +228,59 @@ describe('a batch', { timeout: SUITE_MOST_MS }, () => {
     assert.deepEqual(await bench.image(table), before)
   })
 
+  it('that names one token under two keys applies the row that carries it, and no other', async () => {
+    const { table, work } = await jobs(2)
+    const [a, b] = await work.claim(pool, { limit: 2 })
+    assert.ok(a && b)
+    const wrong = { key: a.key, token: b.token }
+    const outcomes = await work.apply(pool, [wrong, b, wrong], { set: { step: 1 } })
+    assert.deepEqual(
+      outcomes.map(({ item, result }) => [item, result]),
+      [
+        [wrong, 'lost'],
+        [b, 'applied'],
+        [wrong, 'lost'],
+      ],
+    )
+    assert.deepEqual(await query(`SELECT id, step FROM ${table} ORDER BY id`), [
+      { id: a.key, step: 0 },
+      { id: b.key, step: 1 },
+    ])
+  })
+
+  it('of which one row is refused by a policy, or by a trigger with a state of its own, applies the others', async () => {
+    const role = await bench.server.createRole()
+    const { table, work } = await jobs(4)
+    await query(`GRANT SELECT, UPDATE ON ${table} TO ${role}; ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY;
+      CREATE POLICY p ON ${table} USING (true) WITH CHECK (id <> 2 OR step = 0);
+      CREATE FUNCTION refuse_third() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN IF NEW.id = 3 AND NEW.step > 0 THEN RAISE 'not this one' USING ERRCODE = 'TN001'; END IF; RETURN NEW; END $$;
+      CREATE TRIGGER t BEFORE UPDATE ON ${table} FOR EACH ROW EXECUTE FUNCTION refuse_third()`)
+    const runner = await client(bench.server.url(bench.database, role))
+    const items = await work.claim(runner, { limit: 4 })
+    const outcomes = await work.apply(runner, items, { set: { step: 1 } })
+    assert.deepEqual(
+      outcomes.map(({ result, error }) => [result, error === null ? null : Reflect.get(error, 'code')]),
+      [
+        ['applied', null],
+        ['fault', '42501'],
+        ['fault', 'TN001'],
+        ['applied', null],
+      ],
+    )
+  })
+
+  it('whose statement nobody can run is thrown as a whole: no column, no right, no value that fits', async () => {
+    const role = await bench.server.createRole()
+    const { table, work } = await jobs(2)
+    await query(`GRANT SELECT ON ${table} TO ${role}`)
+    const items = await work.claim(pool, { limit: 2 })
+    const reader = await client(bench.server.url(bench.database, role))
+    await assert.rejects(work.complete(reader, items), { code: '42501' })
+    await assert.rejects(work.apply(pool, items, { set: { none: 1 } as object }), { code: '42703' })
+    await assert.rejects(work.apply(pool, items, { set: { step: 'many' } as object }), { code: '22P02' })
+  })
+
   it('on a table that is not there is a fault, and thrown', async () => {
     const work = new WorkTable({ table: 'public.nowhere', key: 'id', leaseMs: 1, lifeMs: 1 })
     await assert.rejects(work.claim(pool, { limit: 1 }), /does not exist/)
@@ -234,7 +307,7 @@ describe('a stampede', { timeout: SUITE_MOST_MS }, () => {
     const counts = await Promise.all(Array.from({ length: 10 }, count))
     const [row] = await query<{ sum: string }>(`SELECT sum(note::integer)::text AS sum FROM ${table}`)
     const applied = counts.reduce((sum, n) => sum + n, 0)
-    assert.ok(applied > 100, `${applied} applied`)
+    assert.ok(applied > 20, `${applied} applied`)
     assert.equal(Number(row?.sum), applied)
   })
 })

@@ -99,6 +99,16 @@ export class WorkBench {
     )
   }
 
+  /** Waits until some statement waits for the table. */
+  async tableWaitedFor(table: string): Promise<void> {
+    await until('a statement waits for the table', async () => {
+      const rows = await this.query(
+        `SELECT FROM pg_locks WHERE NOT granted AND relation = '${table}'::regclass`,
+      )
+      return rows.length === 0 ? null : true
+    })
+  }
+
   /** Waits until some statement waits for a row. */
   async rowWaitedFor(): Promise<void> {
     await until('a statement waits for a row', async () => {

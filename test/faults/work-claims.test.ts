@@ -61,10 +61,7 @@ describe('a claim', { timeout: SUITE_MOST_MS }, () => {
     await rival.query('BEGIN')
     await rival.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`)
     const waiting = work.claim(pool, { limit: 1 })
-    await until('the claim waits', async () => {
-      const [row] = await query(`SELECT FROM pg_locks WHERE NOT granted AND relation = '${table}'::regclass`)
-      return row === undefined ? null : true
-    })
+    await bench.tableWaitedFor(table)
     await rival.query('SELECT pg_sleep(0.3)')
     await rival.query('COMMIT')
     await one(waiting)
@@ -157,14 +154,28 @@ describe('a claim', { timeout: SUITE_MOST_MS }, () => {
     await strict.query(`SET default_transaction_isolation = 'repeatable read'`)
     const rival = await client()
     await rival.query('BEGIN')
-    await rival.query(`LOCK TABLE ${table} IN SHARE MODE`)
+    await rival.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`)
     // The claim's snapshot is older than what the rival writes while it waits for the table.
-    await strict.query('BEGIN')
-    await strict.query(`SELECT FROM ${table}`)
+    const claiming = work.claim(strict, { limit: 1 })
+    await bench.tableWaitedFor(table)
     await rival.query(`UPDATE ${table} SET note = 'other'`)
     await rival.query('COMMIT')
-    assert.deepEqual(await work.claim(strict, { limit: 1 }), [])
-    await strict.query('ROLLBACK')
+    assert.deepEqual(await claiming, [])
+    assert.equal((await work.claim(strict, { limit: 1 })).length, 1)
+  })
+
+  it('that lost a race in a transaction of the caller throws, for that transaction can no longer commit', async () => {
+    const { table, work } = await jobs(1)
+    const strict = await client()
+    // As a client that cannot tell, and as `pg` does.
+    for (const db of [{ query: strict.query.bind(strict) as Database['query'] }, strict]) {
+      await strict.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
+      await strict.query(`SELECT FROM ${table}`)
+      await query(`UPDATE ${table} SET note = 'other'`)
+      await assert.rejects(work.claim(db, { limit: 1 }), { code: '40001' })
+      assert.equal((await strict.query('COMMIT')).command, 'ROLLBACK')
+    }
+    assert.equal((await work.claim(strict, { limit: 1 })).length, 1)
   })
 })
 

@@ -69,18 +69,31 @@ describe('an error', () => {
         throw sqlError(code)
       })
       assert.equal((await work.apply(db, item(1))).result, 'contended')
-      const failing = { query: () => Promise.reject(sqlError(code)) }
+      const failing: Database = {
+        query: (text) =>
+          text === 'SELECT 1' ? Promise.resolve({ rows: [] }) : Promise.reject(sqlError(code)),
+      }
       assert.deepEqual(await work.claim(failing, { limit: 1 }), [])
     }
+  })
+
+  it('of contention that ended a transaction of the caller is thrown by a claim', async () => {
+    const work = new WorkTable(OPTIONS)
+    const failing: Database = {
+      query: (text) => Promise.reject(sqlError(text === 'SELECT 1' ? '25P02' : '40001')),
+    }
+    await assert.rejects(work.claim(failing, { limit: 1 }), /40001/)
+    const idle = { ...failing, getTransactionStatus: () => 'I' }
+    assert.deepEqual(await work.claim(idle, { limit: 1 }), [], 'there was none: nothing is asked')
   })
 
   it('of the store is thrown, and a batch is not tried again row by row', async () => {
     const work = new WorkTable(OPTIONS)
     for (const error of [
       sqlError('57P01'),
-      sqlError('42P01'),
-      sqlError('08006'),
+      ...['08006', '25006', '28P01', '3D000', '40003', '53300', '58030', 'XX000'].map(sqlError),
       sqlError('ECONNRESET'),
+      sqlError('EPIPE'),
       new Error('x'),
     ]) {
       const db = database(() => {
@@ -92,22 +105,35 @@ describe('an error', () => {
     }
   })
 
-  it('of one row costs the others of its batch nothing', async () => {
+  it('of one row costs the others of its batch nothing, whatever its state', async () => {
     const work = new WorkTable(OPTIONS)
-    const db = database((tokens) => {
-      if (tokens.includes('token-2')) throw sqlError('23514')
-      return allApplied(tokens)
-    })
-    const outcomes = await work.complete(db, [item(1), item(2), item(3)])
-    assert.deepEqual(
-      outcomes.map(({ result, error }) => [result, error?.message]),
-      [
-        ['applied', undefined],
-        ['fault', 'SQLSTATE 23514'],
-        ['applied', undefined],
-      ],
-    )
-    await assert.rejects(work.complete(db, item(2)), /23514/)
+    for (const code of ['23514', '22003', 'P0001', '42501', '44000', 'TN001', '54000', '21000']) {
+      const db = database((tokens) => {
+        if (tokens.includes('token-2')) throw sqlError(code)
+        return allApplied(tokens)
+      })
+      const outcomes = await work.complete(db, [item(1), item(2), item(3)])
+      assert.deepEqual(
+        outcomes.map(({ result, error }) => [result, error?.message]),
+        [
+          ['applied', undefined],
+          ['fault', `SQLSTATE ${code}`],
+          ['applied', undefined],
+        ],
+      )
+      await assert.rejects(work.complete(db, item(2)), { code })
+    }
+  })
+
+  it('that comes over no rows at all is of the statement: it is thrown, and no row is tried', async () => {
+    const work = new WorkTable(OPTIONS)
+    for (const code of ['42P01', '42703', '42601', '42501']) {
+      const db = database(() => {
+        throw sqlError(code)
+      })
+      await assert.rejects(work.complete(db, [item(1), item(2)]), { code })
+      assert.deepEqual(db.asked, [['token-1', 'token-2'], []])
+    }
   })
 
   it('of the store that comes while a batch goes row by row leaves the outcomes of the rows before', async () => {
@@ -159,6 +185,15 @@ describe('the journal', () => {
     )
     assert.match(String((await warned)[0]), /the disk is full/)
   })
+
+  it('that rejects later is heard of as well, and ends no process', async () => {
+    const journal = async () => {
+      throw new Error('the log is full')
+    }
+    const warned = once(process, 'warning')
+    await new WorkTable({ ...OPTIONS, journal }).complete(database(allApplied), item(1))
+    assert.match(String((await warned)[0]), /the log is full/)
+  })
 })
 
 it('an item that stands twice in a batch is asked for once and answered twice', async () => {
@@ -166,4 +201,45 @@ it('an item that stands twice in a batch is asked for once and answered twice', 
   const outcomes = await new WorkTable(OPTIONS).complete(db, [item(1), item(1), item(2)])
   assert.deepEqual(db.asked, [['token-1', 'token-2']])
   assert.equal(outcomes.length, 3)
+})
+
+describe('a long list', () => {
+  const list = Array.from({ length: 1_201 }, (_, n) => item(n))
+
+  it('goes in statements of 500 items, with the outcomes in its order', async () => {
+    const db = database(allApplied)
+    const outcomes = await new WorkTable(OPTIONS).complete(db, list)
+    assert.deepEqual(
+      db.asked.map(({ length }) => length),
+      [500, 500, 201],
+    )
+    assert.deepEqual(
+      outcomes.map(({ item }) => item),
+      list,
+    )
+  })
+
+  it('whose last statement ended a transaction of the caller throws what ended it', async () => {
+    let aborted = false
+    const db = database((tokens) => {
+      if (aborted) throw sqlError('25P02')
+      aborted = tokens.length < 500
+      if (aborted) throw sqlError('40001')
+      return allApplied(tokens)
+    })
+    await assert.rejects(new WorkTable(OPTIONS).complete(db, list.slice(0, 501)), { code: '40001' })
+  })
+
+  it('keeps the outcomes of what was written before the store failed, and goes no further', async () => {
+    const db = database((tokens) => {
+      if (tokens.includes('token-500')) throw new Error('the connection broke')
+      return allApplied(tokens)
+    })
+    const outcomes = await new WorkTable(OPTIONS).complete(db, list)
+    assert.equal(db.asked.length, 2)
+    assert.deepEqual(
+      outcomes.map(({ result }) => result),
+      list.map((_, n) => (n < 500 ? 'applied' : 'fault')),
+    )
+  })
 })
