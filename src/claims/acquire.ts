@@ -1,5 +1,5 @@
 /** Granting: all paths of a request, or none. */
-import { AT_ONCE, type Blocker, type BlockerViews, blockersOf, viewBlockers } from './blockers.ts'
+import { type Asker, AT_ONCE, type BlockerViews, isBlockedAtOnce, viewBlockers } from './blockers.ts'
 import { type ClaimView, viewOf } from './claim.ts'
 import type { Grant } from './claim-table.ts'
 import { type BadPath, type ClaimPath, distinct, readPath } from './path.ts'
@@ -18,7 +18,7 @@ export interface Granted {
 }
 
 /**
- * Nothing was granted, and nothing changed. Whatever the reason, everything that stands in the way is named.
+ * Nothing was granted, and nothing changed. Whatever the reason, what stands in the way is named.
  *
  * - `conflict`: claims of others, or waits that began earlier, overlap;
  * - `bad_path`: the book cannot reason about a path;
@@ -33,9 +33,9 @@ export interface Refused extends BlockerViews {
 
 export function acquire(request: Request, turn: Turn): Granted | Refused {
   const { paths, badPaths } = readPaths(request.paths, turn)
-  const blockers = [...blockersOf({ owner: request.owner, paths, order: AT_ONCE }, turn)]
-  if (badPaths.length > 0) return refuse('bad_path', blockers, turn, badPaths)
-  if (blockers.length > 0) return refuse('conflict', blockers, turn)
+  const asker = { owner: request.owner, paths, order: AT_ONCE }
+  if (badPaths.length > 0) return refuse('bad_path', asker, turn, badPaths)
+  if (isBlockedAtOnce(request.owner, paths, turn)) return refuse('conflict', asker, turn)
   return grantAll(request, paths, turn)
 }
 
@@ -57,7 +57,7 @@ export function readPaths(texts: readonly string[], { rules }: Turn): Read {
 
 export function refuse<R extends string>(
   reason: R,
-  blockers: readonly Blocker[],
+  asker: Asker | null,
   turn: Turn,
   badPaths: readonly BadPath[] = [],
 ) {
@@ -66,7 +66,7 @@ export function refuse<R extends string>(
     epoch: turn.epoch,
     reason,
     badPaths,
-    ...viewBlockers(blockers, turn.nowMs),
+    ...viewBlockers(asker, turn),
   }
 }
 
@@ -74,7 +74,7 @@ export function refuse<R extends string>(
 export function grantAll(grant: Grant, paths: readonly ClaimPath[], turn: Turn) {
   const { table, queue, nowMs, epoch } = turn
   const more = paths.filter((path) => (table.held(grant.owner, path)?.pins.size ?? 1) > 0).length
-  if (table.size + more > turn.claimsMost) return refuse('too_many_claims', [], turn)
+  if (table.size + more > turn.claimsMost) return refuse('too_many_claims', null, turn)
   const claims = paths.map((path) => viewOf(table.grant(path, grant, nowMs), nowMs))
   // Whoever waits and now holds something may have to give the wait up.
   for (const waiter of queue.of(grant.owner)) turn.stirred.add(waiter)

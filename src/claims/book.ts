@@ -2,10 +2,18 @@
 import type { Clock } from '../clock/clock.ts'
 import { sharedClock } from '../clock/system-clock.ts'
 import { acquire, type Granted, type Refused } from './acquire.ts'
-import { type Attempt, endWait, firstAttempt, type NotWaited, nextAttempt } from './attempt.ts'
+import {
+  type Attempt,
+  endWait,
+  firstAttempt,
+  type NotWaited,
+  named,
+  nextAttempt,
+  type Outcome,
+} from './attempt.ts'
 import { type Covering, covering } from './covering.ts'
 import { Ledger } from './ledger.ts'
-import { CLAIMS_MOST, checkDuration, checkLabel, checkPaths, DEFAULT_TTL_MS } from './limits.ts'
+import { CLAIMS_MOST, checkDuration, checkLabel, checkPaths, DEFAULT_TTL_MS, NAMES_ALL } from './limits.ts'
 import { type Pinned, pin, type Unpinned, unpin } from './pinning.ts'
 import { type Released, release, releaseAll, releaseOwners } from './release.ts'
 import { type BookStatus, statusOf } from './status.ts'
@@ -54,7 +62,7 @@ export class ClaimBook {
     checkDuration('defaultTtlMs', defaultTtlMs, 1)
     this.#clock = clock
     this.#defaultTtlMs = defaultTtlMs
-    this.#ledger = new Ledger({ workspace, ignoreCase, claimsMost: CLAIMS_MOST, clock })
+    this.#ledger = new Ledger({ workspace, ignoreCase, claimsMost: CLAIMS_MOST, naming: NAMES_ALL, clock })
   }
 
   /** Random, in every answer too: another epoch is another book, and nothing of this one is in it. */
@@ -74,12 +82,12 @@ export class ClaimBook {
    */
   waitAttempt(request: WaitingRequest): Attempt {
     const asked = this.#readWait(request, true)
-    return this.#ledger.turn((turn) => firstAttempt(asked, turn))
+    return this.#ledger.turn((turn) => named(firstAttempt(asked, turn), turn))
   }
 
   /** @throws RangeError for a ticket of another book. */
   attemptAgain(ticket: Ticket): Attempt {
-    return this.#ledger.turn((turn) => nextAttempt(waiterOf(ticket, turn), turn))
+    return this.#ledger.turn((turn) => named(nextAttempt(waiterOf(ticket, turn), turn), turn))
   }
 
   /**
@@ -98,12 +106,14 @@ export class ClaimBook {
     request: WaitingRequest & { readonly signal?: AbortSignal },
   ): Promise<Granted | Refused | NotWaited> {
     const asked = this.#readWait(request, false)
+    const next = (ticket: Ticket): Outcome =>
+      this.#ledger.turn((turn) => nextAttempt(waiterOf(ticket, turn), turn))
     const attempts = {
-      first: (): Attempt => this.#ledger.turn((turn) => firstAttempt(asked, turn)),
-      next: (ticket: Ticket): Attempt => this.attemptAgain(ticket),
-      giveUp: (ticket: Ticket): Attempt => {
+      first: (): Outcome => this.#ledger.turn((turn) => firstAttempt(asked, turn)),
+      next,
+      giveUp: (ticket: Ticket): Outcome => {
         this.endWait(ticket)
-        return this.attemptAgain(ticket)
+        return next(ticket)
       },
     }
     return within(attempts, this.#clock, request.signal)

@@ -16,6 +16,8 @@ export class ClaimTable {
   /** Of each owner, by the key of the path: the newest claim generation, unless it has ended. */
   readonly #held = new Map<string, Map<string, Claim>>()
   readonly #alive = new Set<Claim>()
+  /** Of each owner that has anything alive. */
+  readonly #labels = new Map<string, string>()
   readonly #due = new DueQueue<Claim>()
   #generation = 0
 
@@ -31,6 +33,11 @@ export class ClaimTable {
   /** Whether anything of the owner is alive, also by pins alone. */
   holdsAny(owner: string): boolean {
     return this.index.countOf(owner) > 0
+  }
+
+  /** The label of an owner that has anything alive. */
+  labelOf(owner: string): string | undefined {
+    return this.#labels.get(owner)
   }
 
   /** The newest claim generation of the owner at exactly this path. */
@@ -63,6 +70,7 @@ export class ClaimTable {
     }
     this.index.add(claim)
     this.#alive.add(claim)
+    this.#labels.set(owner, holder)
     this.#due.add(claim.expiresAtMs, claim)
     const held = this.#held.get(owner)
     if (held === undefined) this.#held.set(owner, new Map([[path.key, claim]]))
@@ -85,6 +93,7 @@ export class ClaimTable {
     if (claim.ended === null) this.#forget(claim)
     this.#alive.delete(claim)
     this.index.remove(claim)
+    if (!this.holdsAny(claim.owner)) this.#labels.delete(claim.owner)
     return true
   }
 

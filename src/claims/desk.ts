@@ -1,10 +1,11 @@
 /** The claim book for agents that nobody vouches for: what is theirs, they prove by a token. */
 import type { Clock } from '../clock/clock.ts'
 import { acquire, type Granted, type Refused, type Request, refuse } from './acquire.ts'
-import { type Attempt, endWait, firstAttempt, type NotWaited, nextAttempt, type Queued } from './attempt.ts'
+import { endWait, firstAttempt, type NotWaited, nextAttempt, type Outcome, type Place } from './attempt.ts'
 import type { BlockerViews } from './blockers.ts'
 import { type Covering, covering, coveringLabel } from './covering.ts'
 import { Ledger } from './ledger.ts'
+import { NAMES_SOME } from './limits.ts'
 import { type Pinned, pin, type Unpinned, unpin } from './pinning.ts'
 import { type Released, release, releaseAll } from './release.ts'
 import { type BookStatus, statusOf } from './status.ts'
@@ -31,8 +32,14 @@ export interface DeskRequest {
   readonly holder: string
   readonly paths: readonly string[]
   readonly ttlMs: number
-  /** Of an earlier grant, where the caller holds something; null for a newcomer. */
-  readonly token: string | null
+  readonly token: null
+}
+
+/** Who shows the token of an earlier grant keeps the label of that grant. */
+export interface OwnerRequest extends Omit<DeskRequest, 'holder' | 'token'> {
+  /** The same label as before, or null. */
+  readonly holder: string | null
+  readonly token: string
 }
 
 /** There is no book now, and why. Nothing was changed. */
@@ -47,10 +54,23 @@ export interface Lost extends BlockerViews {
   readonly reason: 'lost'
 }
 
+/** The token proves claims under another label, and an owner has one. Nothing was changed. */
+export interface OtherHolder extends BlockerViews {
+  readonly granted: false
+  readonly epoch: string
+  readonly reason: 'other_holder'
+}
+
+/** Seen by whom, beside the verdict. */
+export interface DeskCovering extends Covering {
+  /** Whether the token that was shown proves anything; null when none was shown. */
+  readonly tokenProves: boolean | null
+}
+
 /** The token proves the claims, and whatever else it is shown to acquire, until the last of them is over. */
 export type GrantedByToken = Granted & { readonly token: string }
 
-export type DeskAnswer = GrantedByToken | Refused | NotWaited | Lost | Void
+export type DeskAnswer = GrantedByToken | Refused | NotWaited | Lost | OtherHolder | Void
 
 interface Open {
   readonly tenure: string
@@ -65,16 +85,20 @@ export class ClaimDesk {
     this.#options = options
   }
 
-  acquire(request: DeskRequest): GrantedByToken | Refused | Lost | Void {
+  acquire(request: DeskRequest | OwnerRequest): GrantedByToken | Refused | Lost | OtherHolder | Void {
     return this.#enter((_open, turn) => {
       const token = request.token ?? turn.uuid()
-      if (request.token !== null && !proves(token, turn)) return lost(turn)
-      return withToken(acquire(ownedBy(token, request), turn), token)
+      const asked = ownedBy(token, request, turn)
+      return 'reason' in asked ? asked : withToken(acquire(asked, turn), token)
     })
   }
 
   /** As `acquire`, and waits for at most `waitMs`; who holds anything may not. An abort ends the wait. */
-  acquireWithin(request: DeskRequest, waitMs: number, signal: AbortSignal): Promise<DeskAnswer> {
+  acquireWithin(
+    request: DeskRequest | OwnerRequest,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<DeskAnswer> {
     let home: Open | null = null
     const token = request.token ?? this.#options.clock.uuid()
     const again = (ticket: Ticket, giveUp: boolean) =>
@@ -88,15 +112,15 @@ export class ClaimDesk {
     const attempts = {
       first: () =>
         this.#enter((open, turn) => {
-          if (request.token !== null && !proves(token, turn)) return lost(turn)
+          const asked = ownedBy(token, request, turn)
+          if ('reason' in asked) return asked
           home = open
-          const asked = { ...ownedBy(token, request), waitMs, mayHold: false }
-          return withToken(firstAttempt(asked, turn), token)
+          return withToken(firstAttempt({ ...asked, waitMs, mayHold: false }, turn), token)
         }),
       next: (ticket: Ticket) => again(ticket, false),
       giveUp: (ticket: Ticket) => again(ticket, true),
     }
-    return within<DeskAnswer | Queued>(attempts, this.#options.clock, signal)
+    return within<DeskAnswer | Place>(attempts, this.#options.clock, signal)
   }
 
   /** Releases what the token proves: its claims on exactly these paths; null: all. */
@@ -105,11 +129,12 @@ export class ClaimDesk {
   }
 
   /** Seen by the owner that a token proves, by whoever bears a label, or by nobody. */
-  covering(asker: { readonly token?: string; readonly holder?: string }, path: string): Covering | Void {
+  covering(asker: { readonly token?: string; readonly holder?: string }, path: string): DeskCovering | Void {
     const { token, holder } = asker
     return this.#enter((_open, turn) => {
-      if (token === undefined && holder !== undefined) return coveringLabel(holder, path, turn)
-      return covering(token ?? null, path, turn)
+      if (token !== undefined) return { ...covering(token, path, turn), tokenProves: proves(token, turn) }
+      const seen = holder === undefined ? covering(null, path, turn) : coveringLabel(holder, path, turn)
+      return { ...seen, tokenProves: null }
     })
   }
 
@@ -142,7 +167,7 @@ export class ClaimDesk {
 
   #begin(tenure: string): Open {
     const { workspace, claimsMost, clock } = this.#options
-    const ledger = new Ledger({ workspace, claimsMost, clock, ignoreCase: false })
+    const ledger = new Ledger({ workspace, claimsMost, naming: NAMES_SOME, clock, ignoreCase: false })
     return { tenure, ledger }
   }
 
@@ -156,8 +181,16 @@ export class ClaimDesk {
 const NEW_BOOK: Void = { void: 'another tenure began during the wait, with a new and empty book; ask again' }
 
 /** The token is the owner: fresh for each newcomer, so that no label reaches the claims of another. */
-function ownedBy(token: string, { holder, paths, ttlMs }: DeskRequest): Request {
-  return { owner: token, holder, paths, ttlMs }
+function ownedBy(
+  owner: string,
+  { token, holder, paths, ttlMs }: DeskRequest | OwnerRequest,
+  turn: Turn,
+): Request | Lost | OtherHolder {
+  if (token === null) return { owner, holder, paths, ttlMs }
+  const label = turn.table.labelOf(token)
+  if (label === undefined) return lost(turn)
+  if (holder !== null && holder !== label) return refuse('other_holder', null, turn)
+  return { owner, holder: label, paths, ttlMs }
 }
 
 /**
@@ -169,9 +202,9 @@ function proves(token: string, { table }: Turn): boolean {
 }
 
 function lost(turn: Turn): Lost {
-  return refuse('lost', [], turn)
+  return refuse('lost', null, turn)
 }
 
-function withToken<A extends Attempt>(answer: A, token: string) {
+function withToken<A extends Outcome>(answer: A, token: string) {
   return answer.granted ? { ...answer, token } : (answer as Exclude<A, Granted>)
 }

@@ -1,15 +1,19 @@
 /** A book whose claims belong to owners, whatever proves those. Each operation is one turn. */
 import type { Clock } from '../clock/clock.ts'
-import { type Asker, isBlocked } from './blockers.ts'
+import { isBlocked } from './blockers.ts'
 import { ClaimTable } from './claim-table.ts'
 import { Pins } from './pins.ts'
-import { reap, type State, type Turn } from './turn.ts'
+import { type Naming, reap, type State, type Turn } from './turn.ts'
 import { type Waiter, WaitQueue } from './wait-queue.ts'
+
+/** Beyond so many freed paths it is cheaper to look at everybody who waits than at who waits for which. */
+const FREED_FEW = 16
 
 export interface LedgerOptions {
   readonly workspace: string
   readonly ignoreCase: boolean
   readonly claimsMost: number
+  readonly naming: Naming
   readonly clock: Clock
 }
 
@@ -18,13 +22,14 @@ export class Ledger {
   readonly #state: State
   #lastMs = Number.NEGATIVE_INFINITY
 
-  constructor({ workspace, ignoreCase, claimsMost, clock }: LedgerOptions) {
+  constructor({ workspace, ignoreCase, claimsMost, naming, clock }: LedgerOptions) {
     this.#clock = clock
     this.#state = {
       workspace,
       epoch: clock.uuid(),
       rules: { ignoreCase },
       claimsMost,
+      naming,
       table: new ClaimTable(),
       queue: new WaitQueue(),
       pins: new Pins(),
@@ -62,9 +67,8 @@ export class Ledger {
 function toTell(turn: Turn): ReadonlySet<Waiter> {
   const { freed, stirred, queue } = turn
   if (queue.size === 0) return stirred
-  const near = new Set<Waiter>()
-  for (const path of freed) for (const { waiter } of queue.index.overlapping(path, null)) near.add(waiter)
-  for (const waiter of near) if (!isBlocked(waiter satisfies Asker, turn)) stirred.add(waiter)
+  const near = freed.length > FREED_FEW ? queue.all() : queue.near(freed)
+  for (const waiter of near) if (!isBlocked(waiter, turn)) stirred.add(waiter)
   return stirred
 }
 

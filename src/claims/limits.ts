@@ -1,4 +1,5 @@
 /** What a book takes, and what it refuses as a mistake in the program that asks. */
+import type { Naming } from './turn.ts'
 
 export const DEFAULT_TTL_MS = 300_000
 /** A claim or a wait that is meant to last longer is a mistake; timers of the platform would overflow at 24 days. */
@@ -8,9 +9,13 @@ export const HOLDER_MOST_CHARACTERS = 200
 export const PATHS_MOST = 256
 /** In one book, those that only pins keep alive included. */
 export const CLAIMS_MOST = 20_000
-/** Each new wait looks at all of them for a cycle. */
+/** In one book. What one frees is told to all of them. */
 export const WAITS_MOST = 256
 export const PINS_MOST = 1_024
+/** For the owner of a book: everything in the way is named. */
+export const NAMES_ALL: Naming = { most: Number.POSITIVE_INFINITY, lookedAtMost: Number.POSITIVE_INFINITY }
+/** For those whom nobody vouches for. All waits may end at one moment, and each looks at so many. */
+export const NAMES_SOME: Naming = { most: 64, lookedAtMost: 1_000 }
 
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u
 

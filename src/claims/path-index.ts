@@ -25,6 +25,11 @@ class Node<T> {
   }
 }
 
+interface Around<T> {
+  readonly above: readonly Node<T>[]
+  readonly whole: readonly Node<T>[]
+}
+
 export class PathIndex<T extends Placed> {
   readonly #absolute = new Node<T>()
   readonly #relative = new Node<T>()
@@ -84,14 +89,47 @@ export class PathIndex<T extends Placed> {
    * is relative, or relative where it is absolute. `owner` null: everything of everybody.
    */
   *overlapping(path: ClaimPath, owner: string | null): Generator<T> {
+    const { above, whole } = this.#around(path)
+    for (const node of above) yield* othersOf(node.items, owner)
+    for (const node of whole) yield* below(node, owner)
+  }
+
+  /** Whether anything of others overlaps a path. It costs the depth of the path, however much that is. */
+  hasOthers(path: ClaimPath, owner: string): boolean {
+    const { above, whole } = this.#around(path)
+    return (
+      whole.some((node) => node.hasOthers(owner)) ||
+      above.some(({ items }) => items.some((item) => item.owner !== owner))
+    )
+  }
+
+  /** Whether anything of one owner overlaps a path, as cheaply. */
+  hasOf(path: ClaimPath, owner: string): boolean {
+    const { above, whole } = this.#around(path)
+    return (
+      whole.some(({ owners }) => owners.has(owner)) ||
+      above.some(({ items }) => items.some((item) => item.owner === owner))
+    )
+  }
+
+  /** The owners of what overlaps a path; one may be named several times. */
+  *ownersAt(path: ClaimPath): Generator<string> {
+    const { above, whole } = this.#around(path)
+    for (const { items } of above) yield* new Set(items.map(({ owner }) => owner))
+    for (const { owners } of whole) yield* owners.keys()
+  }
+
+  /** The nodes that overlap a path: above it with their own items alone, the others with all below them. */
+  #around(path: ClaimPath): Around<T> {
+    const above: Node<T>[] = []
+    const whole = [path.absolute ? this.#relative : this.#absolute]
     let node: Node<T> | undefined = this.#root(path)
     for (const segment of path.segments) {
-      yield* othersOf(node.items, owner)
+      above.push(node)
       node = node.children.get(segment)
-      if (node === undefined) break
+      if (node === undefined) return { above, whole }
     }
-    if (node !== undefined) yield* below(node, owner)
-    yield* below(path.absolute ? this.#relative : this.#absolute, owner)
+    return { above, whole: [node, ...whole] }
   }
 
   #root(path: ClaimPath): Node<T> {

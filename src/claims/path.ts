@@ -57,8 +57,9 @@ function brokenRule(text: string): string | null {
  */
 function spelling(segment: string, { ignoreCase }: PathRules): string {
   const composed = segment.normalize('NFC')
-  // Up and down again: ß, ſ and their like have no lower case of their own to meet in.
-  return ignoreCase ? composed.toUpperCase().toLowerCase().normalize('NFC') : composed
+  // Down first: ẞ has no other upper case than itself. Then up and down: ß, ſ and their like have no lower case of
+  // their own to meet in.
+  return ignoreCase ? composed.toLowerCase().toUpperCase().toLowerCase().normalize('NFC') : composed
 }
 
 /** Each path once, the first spelling of it. */

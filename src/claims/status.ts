@@ -1,7 +1,6 @@
-import { ownerOf } from './attempt.ts'
-import { blockersOf } from './blockers.ts'
 import { type ClaimView, gone, left, viewOf } from './claim.ts'
 import type { Turn } from './turn.ts'
+import type { Waiter } from './wait-queue.ts'
 
 /** Everything in the book, from one instant. A copy. */
 export interface BookStatus {
@@ -18,6 +17,8 @@ export interface BookStatus {
     readonly endsInMs: number
     /** Labels of those whom the wait is for, each once. */
     readonly waitsFor: readonly string[]
+    /** Whether it is for more of them than are named. */
+    readonly waitsForMore: boolean
   }[]
   readonly pins: readonly {
     readonly path: string
@@ -43,7 +44,7 @@ export function statusOf(turn: Turn, dateMs: number): BookStatus {
     paths: waiter.paths.map(({ text }) => text),
     waitingForMs: gone(nowMs - waiter.sinceMs),
     endsInMs: left(waiter.untilMs - nowMs),
-    waitsFor: labels([...blockersOf(waiter, turn)].map(ownerOf)),
+    ...waitsForOf(waiter, turn),
   }))
   const pinned = [...pins.all()].map(({ claim, sinceMs, untilMs }) => ({
     path: claim.path.text,
@@ -56,6 +57,23 @@ export function statusOf(turn: Turn, dateMs: number): BookStatus {
 }
 
 /** Owners are told apart by more than their label: each is named once. */
-function labels(owners: readonly { readonly owner: string; readonly holder: string }[]): readonly string[] {
-  return [...new Map(owners.map(({ owner, holder }) => [owner, holder])).values()]
+function waitsForOf(waiter: Waiter, turn: Turn) {
+  const labels = new Map<string, string>()
+  for (const { owner, holder } of ownersInTheWay(waiter, turn)) {
+    if (labels.size === turn.naming.most && !labels.has(owner)) {
+      return { waitsFor: [...labels.values()], waitsForMore: true }
+    }
+    labels.set(owner, holder)
+  }
+  return { waitsFor: [...labels.values()], waitsForMore: false }
+}
+
+function* ownersInTheWay(waiter: Waiter, { table }: Turn): Generator<Pick<Waiter, 'owner' | 'holder'>> {
+  for (const path of waiter.paths) {
+    for (const owner of table.index.ownersAt(path)) {
+      const holder = table.labelOf(owner)
+      if (owner !== waiter.owner && holder !== undefined) yield { owner, holder }
+    }
+  }
+  yield* waiter.behind
 }

@@ -4,6 +4,14 @@ import type { ClaimPath, PathRules } from './path.ts'
 import type { Pins } from './pins.ts'
 import type { Waiter, WaitQueue } from './wait-queue.ts'
 
+/** How much an answer names of what stands in the way. Without a bound a short question has an answer of megabytes. */
+export interface Naming {
+  /** Of each kind. */
+  readonly most: number
+  /** How many are looked at to count those that are not named. */
+  readonly lookedAtMost: number
+}
+
 /** What a book consists of. */
 export interface State {
   readonly workspace: string
@@ -11,6 +19,7 @@ export interface State {
   readonly epoch: string
   readonly rules: PathRules
   readonly claimsMost: number
+  readonly naming: Naming
   readonly table: ClaimTable
   readonly queue: WaitQueue
   readonly pins: Pins

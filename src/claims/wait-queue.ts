@@ -23,6 +23,8 @@ export interface Waiter {
   /** The wait is over at this point. */
   readonly untilMs: number
   readonly order: number
+  /** Those of others that came earlier, overlap and still wait: kept, as it is asked for at each change. */
+  readonly behind: Set<Waiter>
   ended: WaitEnd | 'granted' | null
   /** Resolved when it is worth to try again. */
   changed: PromiseWithResolvers<void>
@@ -33,7 +35,7 @@ export interface WaitedPath extends Placed {
   readonly waiter: Waiter
 }
 
-type Newcomer = Pick<Waiter, 'owner' | 'holder' | 'paths' | 'ttlMs' | 'mayHold' | 'untilMs'>
+type Newcomer = Pick<Waiter, 'owner' | 'holder' | 'paths' | 'ttlMs' | 'mayHold' | 'untilMs' | 'behind'>
 
 /** Who waits, first come first served. */
 export class WaitQueue {
@@ -61,6 +63,28 @@ export class WaitQueue {
     return this.#tickets.get(ticket)
   }
 
+  /** Those of others that wait for anything that overlaps: whom a newcomer would wait behind. */
+  overlapping(owner: string, paths: readonly ClaimPath[]): Set<Waiter> {
+    return this.#at(paths, owner)
+  }
+
+  /** Everybody who waits for anything that overlaps. */
+  near(paths: readonly ClaimPath[]): Set<Waiter> {
+    return this.#at(paths, null)
+  }
+
+  #at(paths: readonly ClaimPath[], owner: string | null): Set<Waiter> {
+    const found = new Set<Waiter>()
+    for (const path of paths) {
+      for (const { waiter } of this.index.overlapping(path, owner)) {
+        found.add(waiter)
+        if (found.size === this.size) return found
+      }
+    }
+    return found
+  }
+
+  /** `behind` is what `overlapping` answers for the newcomer now. */
   add(newcomer: Newcomer, nowMs: number): Waiter {
     const order = ++this.#order
     const ticket = Object.freeze({ ticket: order })
@@ -77,6 +101,7 @@ export class WaitQueue {
   remove(waiter: Waiter, how: WaitEnd | 'granted'): void {
     for (const one of this.#waiters.get(waiter) ?? []) this.index.remove(one)
     this.#waiters.delete(waiter)
+    for (const later of this.#waiters.keys()) later.behind.delete(waiter)
     waiter.ended = how
     this.#due.sweep(this.#waiters.size, (one) => this.#waiters.has(one))
   }

@@ -1,6 +1,6 @@
 /** A wait with a bound, made of attempts and of sleep between them. */
 import type { Clock } from '../clock/clock.ts'
-import type { Attempt, Queued } from './attempt.ts'
+import type { Place } from './attempt.ts'
 import type { Ticket } from './wait-queue.ts'
 
 /** Where the attempts are made. `A` is what an attempt may answer, beside a place in the queue. */
@@ -19,22 +19,22 @@ export async function within<A extends object>(
   attempts: Attempts<A>,
   clock: Clock,
   signal: AbortSignal | undefined,
-): Promise<Exclude<A, Queued>> {
+): Promise<Exclude<A, Place>> {
   let attempt = attempts.first()
   while (isQueued(attempt)) {
     const { ticket } = attempt
     if (signal?.aborted !== true) await sleep(attempt, clock, signal)
     attempt = signal?.aborted === true ? attempts.giveUp(ticket) : attempts.next(ticket)
   }
-  return attempt as Exclude<A, Queued>
+  return attempt as Exclude<A, Place>
 }
 
-function isQueued(attempt: object | Attempt): attempt is Queued {
+function isQueued(attempt: object): attempt is Place {
   return 'ticket' in attempt
 }
 
 async function sleep(
-  { nextInMs, changed }: Queued,
+  { nextInMs, changed }: Place,
   clock: Clock,
   signal: AbortSignal | undefined,
 ): Promise<void> {

@@ -61,7 +61,8 @@ export const CLAIM_ROUTES = {
       ...CALL,
       200: { description: 'Granted', schema: 'ClaimGranted' },
       400: {
-        description: 'The body cannot be read, or the book cannot reason about a path',
+        description:
+          'The body cannot be read, the book cannot reason about a path, or `holder` is missing or not that of the token',
         schema: 'Problem',
       },
       409: {

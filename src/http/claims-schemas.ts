@@ -1,10 +1,10 @@
 /** The bodies of the calls on the claim book. */
 import * as z from 'zod/mini'
-import { HOLDER_MOST_CHARACTERS } from '../claims/limits.ts'
+import { HOLDER_MOST_CHARACTERS, NAMES_SOME } from '../claims/limits.ts'
 import { PATH_MOST_CHARACTERS } from '../claims/path.ts'
 import { error, milliseconds, time, told } from './shapes.ts'
 
-/** In one request. Every conflict of each of them is named. */
+/** In one request. */
 const PATHS_MOST = 32
 
 const count = z.int().check(z.gte(0))
@@ -15,10 +15,19 @@ const path = z.string().check(z.maxLength(PATH_MOST_CHARACTERS))
 const paths = z.array(path).check(z.minLength(1), z.maxLength(PATHS_MOST))
 const token = told(z.uuid(), 'Of a grant: proves whose the claims are')
 const epoch = told(z.uuid(), 'Random: another epoch is another, empty book')
+const leftOff = told(
+  count,
+  `How many more there are; counting ends when ${NAMES_SOME.lookedAtMost} have been looked at`,
+)
 const claimGeneration = told(z.int().check(z.gte(1)), 'Grows with every grant; a refresh is a new one')
 
 export const ClaimAcquireRequest = z.strictObject({
-  holder: told(label, 'A label for others to read; proves nothing'),
+  holder: z.optional(
+    told(
+      label,
+      'A label for others to read; proves nothing. May be left out with `token`, and stays the same',
+    ),
+  ),
   paths: told(paths, 'All are granted, or none; a directory covers all below it'),
   ttl: z.optional(told(z.string(), 'A duration with its unit, 24h at most; 300s when left out')),
   wait: z.optional(
@@ -80,8 +89,9 @@ const ClaimRefused = z.strictObject({
         pinned: z.boolean(),
       }),
     ),
-    'Claims of others that overlap, every one',
+    `Claims of others that overlap, the first ${NAMES_SOME.most}`,
   ),
+  conflictsLeftOff: leftOff,
   ahead: told(
     z.array(
       z.strictObject({
@@ -92,8 +102,9 @@ const ClaimRefused = z.strictObject({
         endsInMs: milliseconds,
       }),
     ),
-    'Overlapping waits that began earlier',
+    `Overlapping waits that began earlier, the first ${NAMES_SOME.most}`,
   ),
+  aheadLeftOff: leftOff,
   badPaths: told(
     z.array(z.strictObject({ path: z.string(), rule: z.string() })),
     'Paths that the book cannot reason about',
@@ -115,6 +126,10 @@ const ClaimCovering = z.strictObject({
   verdict: told(z.enum(['own', 'other', 'free']), 'Write only where it is `own`'),
   claim: told(z.nullable(Claim), 'What decided'),
   rule: told(z.nullable(z.string()), 'The rule that the path breaks'),
+  tokenProves: told(
+    z.nullable(z.boolean()),
+    'Whether the token proves anything: false once its claims are over; null when none was shown',
+  ),
 })
 
 const Claims = z.strictObject({
@@ -128,7 +143,8 @@ const Claims = z.strictObject({
       paths: z.array(z.string()),
       waitingForMs: milliseconds,
       endsInMs: milliseconds,
-      waitsFor: told(z.array(z.string()), 'Labels'),
+      waitsFor: told(z.array(z.string()), `Labels, of ${NAMES_SOME.most} at most`),
+      waitsForMore: told(z.boolean(), 'Whether it is for more of them than are named'),
     }),
   ),
   pins: z.array(

@@ -1,7 +1,7 @@
-/** The calls on the claim book. A refusal is 409 and names everything in the way; without a book it is 503. */
+/** The calls on the claim book. A refusal is 409 and names what is in the way; without a book it is 503. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { BlockerViews } from '../claims/blockers.ts'
-import type { ClaimDesk, DeskAnswer, DeskRequest, Void } from '../claims/desk.ts'
+import type { ClaimDesk, DeskAnswer, DeskRequest, OwnerRequest, Void } from '../claims/desk.ts'
 import { DEFAULT_TTL_MS } from '../claims/limits.ts'
 import { parseDuration } from '../config/duration.ts'
 import {
@@ -45,23 +45,55 @@ export const CLAIM_CALLS: Readonly<Record<ClaimPath, Handle>> = {
 
 async function acquire(call: ClaimCall): Promise<void> {
   const { desk, request, response } = call
-  const { holder, paths, ttl, wait, token = null } = readBody(ClaimAcquireRequest, request.body)
+  const { paths, ttl, wait, ...who } = readBody(ClaimAcquireRequest, request.body)
   const ttlMs = ttl === undefined ? DEFAULT_TTL_MS : readMs('ttl', ttl, 1)
   const waitMs = wait === undefined ? 0 : Math.min(readMs('wait', wait, 0), WAIT_MOST_MS)
   if (isGone(request, response)) return
-  const asked = { holder, paths, ttlMs, token }
+  const asked = { ...readAsker(who), paths, ttlMs }
   const answer = waitMs === 0 ? desk.acquire(asked) : await acquireWhileThere(call, asked, waitMs)
-  if (!isGone(request, response)) {
-    sendJson(response, 200, unlessRefused(answer))
+  // A newcomer that has gone never learns its token. Whoever showed one still works under it.
+  const giveBack = (): void => {
+    if ('token' in answer && asked.token === null) desk.release(answer.token, null)
+  }
+  if (isGone(request, response)) {
+    giveBack()
     return
   }
-  // A newcomer that has gone never learns its token. Whoever showed one still works under it.
-  if ('token' in answer && token === null) desk.release(answer.token, null)
+  const granted = unlessRefused(answer)
+  whenLost(response, giveBack)
+  sendJson(response, 200, granted)
+}
+
+/** @throws Problem for a newcomer without a label. */
+function readAsker({
+  holder,
+  token,
+}: {
+  readonly holder?: string | undefined
+  readonly token?: string | undefined
+}) {
+  if (token !== undefined) return { holder: holder ?? null, token }
+  if (holder !== undefined) return { holder, token: null }
+  throw new Problem(
+    400,
+    'holder_required',
+    'holder is missing: a request without a token is a newcomer, and needs a label; add "holder"',
+  )
+}
+
+/**
+ * Calls `act` when the connection ends before the answer is written out. The answer to a request that was sent
+ * without waiting for the one before stays here until that one is answered.
+ */
+function whenLost(response: ServerResponse, act: () => void): void {
+  response.once('close', () => {
+    if (!response.writableFinished) act()
+  })
 }
 
 async function acquireWhileThere(
   { desk, ending, response }: ClaimCall,
-  asked: DeskRequest,
+  asked: DeskRequest | OwnerRequest,
   waitMs: number,
 ): Promise<DeskAnswer> {
   const left = new AbortController()
@@ -166,7 +198,7 @@ const REMEDIES = {
   lost: 'the token proves nothing any more; check what was written meanwhile, and acquire without it',
 } as const
 
-/** The first thing in the way; the body names all. */
+/** The first thing in the way; the body names more. */
 function inTheWay({ conflicts: [held], ahead: [waited] }: BlockerViews): string {
   if (held !== undefined) {
     return `path ${JSON.stringify(held.path)}: ${JSON.stringify(held.holder)} holds ${JSON.stringify(held.heldPath)}; `
@@ -175,7 +207,7 @@ function inTheWay({ conflicts: [held], ahead: [waited] }: BlockerViews): string 
   return `path ${JSON.stringify(waited.path)}: ${JSON.stringify(waited.holder)} waits for ${JSON.stringify(waited.waitedPath)}; `
 }
 
-/** @throws Problem that carries everything that stands in the way. */
+/** @throws Problem that carries what stands in the way. */
 function unlessRefused(answer: DeskAnswer) {
   const told = unlessVoid(answer)
   if (told.granted) return told
@@ -184,6 +216,13 @@ function unlessRefused(answer: DeskAnswer) {
     const [first] = told.badPaths
     const message = `path ${JSON.stringify(first?.path)}: ${first?.rule}; name it in another way`
     throw new Problem(400, reason, message)
+  }
+  if (reason === 'other_holder') {
+    throw new Problem(
+      400,
+      reason,
+      'holder: it is not the label that the token was granted under, and an owner has one label; leave "holder" out',
+    )
   }
   if (reason === 'cancelled') {
     throw new Problem(503, 'stopping', 'the wait was ended: the sidecar stops; ask its successor')

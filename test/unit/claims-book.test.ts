@@ -189,8 +189,22 @@ test('status shows claims, waits and pins from one instant', () => {
       },
     ],
     waits: [
-      { holder: 'bob', paths: ['/srv'], waitingForMs: 50, endsInMs: 350, waitsFor: ['ada'] },
-      { holder: 'cy', paths: ['/srv/src', '/x'], waitingForMs: 50, endsInMs: 250, waitsFor: ['ada', 'bob'] },
+      {
+        holder: 'bob',
+        paths: ['/srv'],
+        waitingForMs: 50,
+        endsInMs: 350,
+        waitsFor: ['ada'],
+        waitsForMore: false,
+      },
+      {
+        holder: 'cy',
+        paths: ['/srv/src', '/x'],
+        waitingForMs: 50,
+        endsInMs: 250,
+        waitsFor: ['ada', 'bob'],
+        waitsForMore: false,
+      },
     ],
     pins: [{ path: '/srv/src/', holder: 'ada', claimGeneration: 1, pinnedForMs: 50, endsInMs: 4_950 }],
   })

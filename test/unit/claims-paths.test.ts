@@ -114,6 +114,8 @@ test('case counts, unless the book is told that the file system ignores it', () 
   assert.ok(!collide('/srv/README.md', '/srv/readme.md'))
   assert.ok(collide('/srv/README.md', '/SRV/readme.md', true))
   assert.ok(collide('/Straße', '/STRASSE', true))
+  assert.ok(collide('/STRAẞE', '/straße', true))
+  assert.ok(collide('/STRAẞE', '/strasse', true))
 })
 
 test('composed and decomposed letters are one name', () => {

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { connect } from 'node:net'
 import { test } from 'node:test'
 import { ClaimDesk } from '../../src/claims/desk.ts'
 import { CLAIM_CALLS, type ClaimCall } from '../../src/http/claims.ts'
 import { ManualClock } from '../support/clock.ts'
+import { until } from '../support/sidecar.ts'
 import { fits, MEANT, STANDS, startClaimRig, UUID } from './http-claims-fixtures.ts'
 
 test('claims are granted with a token, refused by name, asked about and released', async (t) => {
@@ -120,6 +122,78 @@ test('what is granted to a client that has gone is given back, unless it shows a
   assert.ok('token' in granted)
   await acquire(true, { token: granted.token })
   assert.equal(held(), 1, 'its work may still run')
+})
+
+test('a grant that never reaches a client that sent its requests in a row is given back', async (t) => {
+  const rig = await startClaimRig(t)
+  await rig.acquire('writer', ['/srv'])
+  const ask = (body: object): string => {
+    const text = JSON.stringify(body)
+    const headers = Object.entries({ ...MEANT, Host: `127.0.0.1:${rig.port}`, 'Content-Length': text.length })
+    const head = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+    return `POST /v1/claims/acquire HTTP/1.1\r\n${head}\r\n${text}`
+  }
+  const client = connect(rig.port, '127.0.0.1')
+  client.on('error', () => undefined)
+  // The answer to the second has to wait for that to the first.
+  client.write(
+    ask({ holder: 'first', paths: ['/srv'], wait: '60s' }) + ask({ holder: 'second', paths: ['/x'] }),
+  )
+  await rig.waits(1)
+  await until('the second is granted', async () => ((await rig.covering('/x')) === 'other' ? true : null))
+  client.destroy()
+  await until('the path is free', async () => ((await rig.covering('/x')) === 'free' ? true : null))
+  await rig.waits(0)
+})
+
+test('a grant whose answer arrived stays when the connection ends', async (t) => {
+  const rig = await startClaimRig(t)
+  const { token } = (await rig.acquire('writer', ['/srv'], {})).json
+  await rig.call('/v1/claims/acquire', { holder: 'last', paths: ['/x'] }, { ...MEANT, Connection: 'close' })
+  assert.equal((await rig.ask('/v1/claims')).json.claims.length, 2)
+  assert.equal(await rig.covering('/srv', `&token=${token}`), 'own')
+})
+
+test('an owner has one label: that of its first grant, and another one is refused', async (t) => {
+  const rig = await startClaimRig(t)
+  const { token } = (await rig.acquire('writer', ['/srv'])).json
+  for (const wait of [{}, { wait: '5s' }]) {
+    const other = await rig.acquire('reader', ['/srv', '/more'], { token, ...wait })
+    assert.deepEqual([other.status, other.json.error.code], [400, 'other_holder'])
+    const none = await rig.call('/v1/claims/acquire', { paths: ['/srv', '/docs'], token, ...wait })
+    assert.deepEqual([none.status, none.json.holder, none.json.token], [200, 'writer', token])
+  }
+  const shown: { holder: string }[] = (await rig.ask('/v1/claims')).json.claims
+  assert.deepEqual(
+    shown.map(({ holder }) => holder),
+    ['writer', 'writer'],
+  )
+  const newcomer = await rig.call('/v1/claims/acquire', { paths: ['/new'] })
+  assert.deepEqual([newcomer.status, newcomer.json.error.code], [400, 'holder_required'])
+  assert.match(newcomer.json.error.message, /holder is missing/)
+})
+
+test('covering says whether the token that was shown proves anything', async (t) => {
+  const rig = await startClaimRig(t)
+  const { token } = (await rig.acquire('writer', ['/srv'])).json
+  const proves = async (more: string): Promise<boolean | null> =>
+    (await rig.ask(`/v1/claims/covering?path=/x${more}`)).json.tokenProves
+  assert.equal(await proves(`&token=${token}`), true)
+  assert.equal(await proves(`&token=${UUID}`), false)
+  assert.equal(await proves('&holder=writer'), null)
+  await rig.call('/v1/claims/release', { token })
+  assert.equal(await proves(`&token=${token}`), false)
+})
+
+test('a refusal names the first of many in the way, and how many it leaves off', async (t) => {
+  const rig = await startClaimRig(t)
+  const paths = Array.from({ length: 4 }, (_, i) => `/p/${i}`)
+  await rig.acquire('writer', paths)
+  const { json } = await rig.acquire(
+    'reader',
+    Array.from({ length: 20 }, (_, i) => `r${i}`),
+  )
+  assert.deepEqual([json.conflicts.length, json.conflictsLeftOff, json.aheadLeftOff], [64, 16, 0])
 })
 
 test('a token whose claims are over proves nothing any more, also when the path is free', async (t) => {
