@@ -8,8 +8,11 @@ export interface TempFolder {
   remove(): void
 }
 
+/** A process that is about to be ended may still write while its folder is being removed. */
+const REMOVE = { recursive: true, force: true, maxRetries: 50, retryDelay: 20 } as const
+
 /** A fresh folder that no other test run shares. */
 export function tempFolder(): TempFolder {
   const path = mkdtempSync(join(tmpdir(), 'tenure-'))
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
+  return { path, remove: () => rmSync(path, REMOVE) }
 }
