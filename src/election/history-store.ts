@@ -1,5 +1,6 @@
 /** The contract between an election and a store that also keeps a history of its tenures. */
-import type { Attempt, Predecessor } from './lease-store.ts'
+import type { Attempt } from './attempt.ts'
+import type { Predecessor } from './begun.ts'
 import type { Reason, TenureRecord } from './status.ts'
 
 /** What the holder of a tenure knows of it. Later entries of one tenure know more. */

@@ -4,8 +4,14 @@
  *
  * Contention, loss and staleness are values. Only faults are exceptions, and then a `StoreError`.
  */
+import type { Attempt } from './attempt.ts'
+import type { Begun } from './begun.ts'
 import type { HistoryStore } from './history-store.ts'
 import type { TenureKey } from './tenure.ts'
+
+export type { Attempt } from './attempt.ts'
+export type { Begun, Predecessor } from './begun.ts'
+export { StoreError, type StoreErrorKind } from './store-error.ts'
 
 /** Who asks for a tenure. */
 export interface Candidate {
@@ -13,14 +19,6 @@ export interface Candidate {
   readonly identity: string
   /** The process start, a UUID: the proof. */
   readonly session: string
-}
-
-/** The bounds of one request. */
-export interface Attempt {
-  /** The caller gives up after this time; a store uses it to keep late statements from taking effect. */
-  readonly timeoutMs: number
-  /** Aborted when the caller has given up: the store destroys the connection and does not reuse it. */
-  readonly signal: AbortSignal
 }
 
 export interface AcquireOptions {
@@ -39,24 +37,6 @@ export interface LeaseView {
   readonly expiresAt: string | null
   /** Time until then on the store's clock, 0 when free or expired; null where the store cannot tell. */
   readonly remainingMs: number | null
-}
-
-/** The tenure that an acquire found in the record. Times: the store's clock, milliseconds since 1970. */
-export interface Predecessor {
-  readonly generation: number
-  /** Label of its holder; null where it had given the lease up. */
-  readonly holder: string | null
-  readonly fromMs: number
-  readonly untilMs: number
-  /** How the lease became free; `unknown` where it was taken over by its own session, or its time could not be told. */
-  readonly ended: 'released' | 'expired' | 'unknown'
-}
-
-/** When a tenure began, and what the record had told of the one before; null where it told of none. */
-export interface Begun {
-  /** On the store's clock, milliseconds since 1970. */
-  readonly fromMs: number
-  readonly before: Predecessor | null
 }
 
 /** The lease is ours, under this generation, for the ttl that was asked for, counted from the send. */
@@ -131,24 +111,4 @@ export interface LeaseStore {
   watch?(election: string, wake: (hint: Hint) => void): Watch
   /** Closes what is open. Nothing else may be called afterwards. */
   close(): Promise<void>
-}
-
-/**
- * What went wrong with a store.
- * - `unavailable`: out of reach, overloaded or cut off; the outcome of the request is unknown. Retry.
- * - `denied`: rights are missing, or the store is read-only.
- * - `schema`: the tables are missing, or newer than this code can read.
- * - `misconfigured`: the settings cannot work as they are.
- */
-export type StoreErrorKind = 'unavailable' | 'denied' | 'schema' | 'misconfigured'
-
-/** A fault of a store. The message says what to do about it; the cause is always kept. */
-export class StoreError extends Error {
-  readonly kind: StoreErrorKind
-
-  constructor(kind: StoreErrorKind, message: string, options: { cause: unknown }) {
-    super(message, options)
-    this.name = 'StoreError'
-    this.kind = kind
-  }
 }

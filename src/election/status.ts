@@ -1,5 +1,5 @@
 /** What an election tells about itself: the vocabulary that HTTP, metrics, logs and the command line share. */
-import type { StoreErrorKind } from './lease-store.ts'
+import type { StoreErrorKind } from './store-error.ts'
 
 export const STATES = ['following', 'leading', 'draining', 'observing', 'stopped'] as const
 /** `draining` still holds the lease, but has told the application to stop: it never answers "leading". */

@@ -19,7 +19,8 @@ import { Problem } from './problem.ts'
 import { chooseElection, readQuery } from './query.ts'
 import { historyBody, nameBody } from './reads.ts'
 import { type HttpLog, JSON_TYPE, send, sendError, sendJson } from './reply.ts'
-import { type Path, ROUTES, type Route, takes } from './routes.ts'
+import type { Route } from './route.ts'
+import { type Path, ROUTES, takes } from './routes.ts'
 
 /** What the routes work with. */
 export interface Context {

@@ -1,5 +1,5 @@
 /** The routes of the claim book. They are served where `--claims` is given. */
-import type { Answering, Route } from './routes.ts'
+import type { Answering, Route } from './route.ts'
 
 const BAD: Answering = { description: 'The query or the body cannot be read', schema: 'Problem' }
 const OFF: Answering = { description: 'No claims are kept here', schema: 'Problem' }

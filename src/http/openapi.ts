@@ -1,7 +1,8 @@
 /** The OpenAPI document, made from the routes and the schemas that the server itself uses. */
 import * as z from 'zod/mini'
 import { CALL_HEADER } from './guards.ts'
-import { type Answering, ROUTES, type Route } from './routes.ts'
+import type { Answering, Route } from './route.ts'
+import { ROUTES } from './routes.ts'
 import { SCHEMAS } from './schemas.ts'
 
 const PARAMETERS = {

@@ -13,7 +13,8 @@ import { LONG_POLLS_MOST } from './long-poll.ts'
 import { type MetricsSource, opsAnswers, unknownPath } from './ops.ts'
 import { pathOf } from './query.ts'
 import { type HttpLog, sendError } from './reply.ts'
-import { type Path, ROUTES, type Route } from './routes.ts'
+import type { Route } from './route.ts'
+import { type Path, ROUTES } from './routes.ts'
 
 /** How long a stop waits for answers under way: a small part of the 1.5 s that a shutdown may take. */
 export const STOP_MOST_MS = 250

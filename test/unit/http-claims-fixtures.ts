@@ -1,7 +1,8 @@
 /** A sidecar with a claim book, behind real sockets. */
 import assert from 'node:assert/strict'
 import type { Standing } from '../../src/claims/desk.ts'
-import { ROUTES, type Route } from '../../src/http/routes.ts'
+import type { Route } from '../../src/http/route.ts'
+import { ROUTES } from '../../src/http/routes.ts'
 import { SCHEMAS } from '../../src/http/schemas.ts'
 import { until } from '../support/sidecar.ts'
 import { type Reply, type Rig, startRig } from './http-fixtures.ts'
