@@ -8,7 +8,7 @@ import { userInfo } from 'node:os'
 import { buildBinary, hasGo, missingBinaries } from '../test/support/kubernetes/binaries.ts'
 import { findPgbouncer } from '../test/support/pgbouncer.ts'
 
-const APT_TIMEOUT_MS = 180_000
+const APT_TIMEOUT_MS = 600_000
 
 function say(message: string): void {
   process.stderr.write(`prepare-tests: ${message}\n`)
