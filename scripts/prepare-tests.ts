@@ -66,7 +66,9 @@ function canInstall(): boolean {
 async function prepareTools(): Promise<void> {
   const missing = await missingTools()
   if (missing.length === 0) return
-  if (canInstall()) install(missing.map((tool) => tool.package))
+  const packages = missing.map((tool) => tool.package)
+  // One that cannot be had must not keep the others away.
+  if (canInstall() && !install(packages)) for (const one of packages) install([one])
   for (const { name, package: from } of await missingTools()) {
     say(`THERE IS NO ${name.toUpperCase()}: its tests are SKIPPED. Install the package ${from} to run them.`)
   }
