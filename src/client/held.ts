@@ -1,4 +1,4 @@
-import type { Fence } from '../fencing/fence.ts'
+import { type Fence, fenceSetting } from '../fencing/fence.ts'
 
 /** How long something may still be relied on. Asked anew each time. */
 export interface Validity {
@@ -35,6 +35,6 @@ export class HeldTenure implements Fence {
 
   /** `SESSION/GENERATION`: what a guarded table takes as the setting `tenure.fence` of a transaction. */
   get fence(): string {
-    return `${this.session}/${this.generation}`
+    return fenceSetting(this)
   }
 }

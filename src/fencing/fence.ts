@@ -26,3 +26,8 @@ export interface Stale {
 
 /** What a fenced write gave. */
 export type Fenced<T> = { readonly ok: true; readonly value: T } | Stale
+
+/** `SESSION/GENERATION`: what a guarded table takes as the setting `tenure.fence` of a transaction. */
+export function fenceSetting({ session, generation }: Pick<Fence, 'session' | 'generation'>): string {
+  return `${session}/${generation}`
+}

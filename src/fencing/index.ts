@@ -1,7 +1,7 @@
 /** `tenure/fencing`: makes a stale answer harmless, with or without the sidecar. docs/fencing.md says which guard when. */
-export type { Fence, Fenced, Stale, Standing } from './fence.ts'
+export { type Fence, type Fenced, fenceSetting, type Stale, type Standing } from './fence.ts'
 export type { Connection, Pool, Rows } from './postgres/connection.ts'
-export { fenceSetting, guard, guardResources, setFence } from './postgres/guards.ts'
+export { guard, guardResources, setFence } from './postgres/guards.ts'
 export { STALE_SQLSTATE, staleOf } from './postgres/stale.ts'
 export { guardedQuery } from './postgres/statement.ts'
 export {

@@ -66,7 +66,10 @@ describe('the high-water guard', () => {
 
   it('makes a new generation wait for the open writes of the old one', async () => {
     const [name, session] = [resource(), randomUUID()]
-    const [old, young] = [await bench.begin(), await bench.connect()]
+    const [old, young] = [await bench.connect(), await bench.connect()]
+    // The row is there and committed: what the next one waits for is the guard's lock alone.
+    await old.query(GUARD, [name, session, 4])
+    await old.query('BEGIN')
     await old.query(GUARD, [name, session, 4])
     const raised = young.query(GUARD, [name, randomUUID(), 5])
     await until('the new one waits', async () => (await waiters()) > 0)

@@ -67,7 +67,11 @@ async function content(): Promise<unknown> {
 
 for (const [what, sql] of Object.entries(WRITES)) {
   describe(`a guarded table and ${what}`, () => {
-    it('lets the present tenure', () => write(sql, led.setting))
+    it('lets the present tenure, and what it writes is there', async () => {
+      const before = await content()
+      await write(sql, led.setting)
+      assert.notDeepEqual(await content(), before)
+    })
 
     it('refuses an old tenure, a transaction that names none, and an empty setting; nothing changes', async () => {
       const before = await content()
@@ -115,6 +119,16 @@ describe('the setting', () => {
     await orm.query(WRITES.update)
     await orm.query(`SET LOCAL tenure.fence = '${other.setting}'`)
     await refusedWith('TN001', orm.query(WRITES.update))
+  })
+
+  it('that one election let through is judged anew for the table of another, in the same transaction', async () => {
+    const other = await bench.lead()
+    await bench.postgres.sql('CREATE TABLE plain (id integer); GRANT ALL ON plain TO tenure_application')
+    await bench.postgres.sql('SELECT tenure.guard_table($1, $2)', ['plain', other.fence.election])
+    await orm.query('BEGIN')
+    await orm.query(`SET LOCAL tenure.fence = '${led.setting}'`)
+    await orm.query(WRITES.update)
+    await refusedWith('TN001', orm.query('INSERT INTO plain VALUES (1)'))
   })
 
   it('cannot be made good by a forged memory of the guard', async () => {

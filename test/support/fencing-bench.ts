@@ -32,9 +32,9 @@ export class FencingBench {
     return new FencingBench(postgres)
   }
 
-  /** A connection of the application. */
-  async connect(): Promise<pg.Client> {
-    const client = new pg.Client(this.applicationUrl)
+  /** A connection of the application, or of whom the URL names. */
+  async connect(url = this.applicationUrl): Promise<pg.Client> {
+    const client = new pg.Client(url)
     client.on('error', () => undefined)
     await client.connect()
     this.#clients.push(client)

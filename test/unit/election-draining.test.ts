@@ -64,7 +64,7 @@ test('drained for the tenure that is held releases at once; for another generati
   assert.deepEqual([store.last.op, store.last.generation], ['release', 5])
 })
 
-test('who resigned does not stand for the hold-off, unless another tenure begins', async () => {
+test('who resigned does not stand for the hold-off', async () => {
   const { clock, store, election } = await leadingBench()
   election.resign(3_000)
   await store.last.answer({ kind: 'released' })
@@ -72,7 +72,12 @@ test('who resigned does not stand for the hold-off, unless another tenure begins
   await store.last.answer(null)
   clock.advance(2_999)
   assert.ok(!store.ops.slice(1).includes('acquire'))
-  store.wake('changed')
+})
+
+test('another tenure that begins after a resignation ends the hold-off', async () => {
+  const { clock, store, election } = await leadingBench()
+  election.resign(60_000)
+  await store.last.answer({ kind: 'released' })
   await store.last.answer({ holder: 'two', session: 'b', generation: 2, expiresAt: null, remainingMs: 400 })
   clock.advance(450)
   assert.deepEqual([store.last.op, store.last.above], ['acquire', 2])

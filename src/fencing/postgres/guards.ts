@@ -1,6 +1,6 @@
 /** The guards, for a transaction that is open: each is to be the first statement that reads or writes in it. */
 import { assertFence } from '../check.ts'
-import type { Fence, Fenced } from '../fence.ts'
+import { type Fence, type Fenced, fenceSetting } from '../fence.ts'
 import type { Connection } from './connection.ts'
 import { catchStale } from './stale.ts'
 
@@ -56,9 +56,4 @@ export async function setFence(connection: Connection, fence: Fence): Promise<Fe
   assertFence(fence)
   await connection.query(SET_FENCE, [fenceSetting(fence)])
   return PASSED
-}
-
-/** The value of the setting `tenure.fence`. */
-export function fenceSetting({ session, generation }: Pick<Fence, 'session' | 'generation'>): string {
-  return `${session}/${generation}`
 }
